@@ -1,0 +1,219 @@
+"""What the catalogue says of a name on a target: one verdict per name, shared by the rules about names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from envdoctor.catalog import Catalog, Library, Prefix, Reading, Variable
+from envdoctor.checks import near
+from envdoctor.targets import Target
+
+Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
+VERSION_OF = {"nccl": "nccl", "rccl": "rocm", "torch": "torch", "miopen": "rocm", "hip": "rocm", "rocr": "rocm",
+              "rocblas": "rocm", "hipblaslt": "rocm"}  # fmt: skip
+"""Library -> the component of a target whose version decides; others have no version that a target names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a name: the sentence, the way out, the real name if one is plain, and the evidence."""
+
+    kind: Kind
+    message: str
+    help: str = ""
+    real: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+def judge(name: str, catalog: Catalog, target: Target) -> Verdict | None:
+    """The verdict on a name, or None where nothing is wrong or nothing is known."""
+    variable = catalog.variable(name)
+    if variable is None:
+        return _unlisted(name, catalog, target)
+    if variable.status in ("ghost", "documented-only"):
+        return _ghost(variable, catalog, target)
+    if variable.status in ("build-time", "debug-build"):
+        return None
+    return _other_platform(variable, catalog, target) or _release(variable, catalog, target) or _renamed(variable, target)
+
+
+def _unlisted(name: str, catalog: Catalog, target: Target) -> Verdict | None:
+    """A name that stands nowhere in the catalogue."""
+    prefix = catalog.prefix_of(name)
+    if prefix is None and not _prefix_slip(name, catalog):
+        return None
+    if prefix is not None and (prefix.foreign or _others(name, prefix)):
+        return None
+    real = near.nearest(name, catalog.real_names(), lambda n: _is_real(n, catalog, target))
+    if real is not None and _is_real(real, catalog, target):
+        return Verdict("misnamed", f"nothing reads {name}; {real} was meant", f"write {real}", real,
+                       _evidence(catalog.variable(real)))  # fmt: skip
+    if prefix is None or not prefix.closed:
+        return None
+    beyond = _beyond(prefix, catalog, target)
+    if beyond:
+        return Verdict("not-known", f"{name} is not known: {beyond}", evidence=prefix.evidence)
+    return Verdict("ghost", f"{name} is read by no release of {covered(prefix, catalog)}", evidence=prefix.evidence)
+
+
+def _others(name: str, prefix: Prefix) -> bool:
+    """A name that belongs to a plug-in, a fork or a build, none of which the catalogue covers."""
+    return name in prefix.build or any(name.startswith(p) for p in (*prefix.private, *prefix.build) if p.endswith("_"))
+
+
+def _prefix_slip(name: str, catalog: Catalog) -> bool:
+    """The first word is one letter away from that of a known prefix."""
+    first = name.split("_", 1)[0]
+    if len(first) < 4 or "_" not in name:
+        return False
+    return any(_one_letter_off(first, p.name.split("_")[0]) for p in catalog.prefixes if not p.foreign)
+
+
+def _one_letter_off(word: str, known: str) -> bool:
+    """One letter was changed, added, lost or swapped with its neighbour."""
+    if word == known or len(known) < 4 or abs(len(word) - len(known)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(word, known, strict=False)) if a != b), min(len(word), len(known)))
+    a, b = word[start:], known[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def _is_real(name: str, catalog: Catalog, target: Target) -> bool:
+    """Something current reads this name on this target: only such a name is worth suggesting."""
+    variable = catalog.variable(name)
+    if variable is None or variable.status not in ("real", "deprecated"):
+        return False
+    readings = _here(variable, catalog, target)
+    return any(r.until is None for r in readings)
+
+
+def _ghost(variable: Variable, catalog: Catalog, target: Target) -> Verdict:
+    """A name that was looked for everywhere and found nowhere."""
+    real = variable.meant
+    prefix = catalog.prefix_of(variable.name)
+    where = covered(prefix, catalog) if prefix is not None and prefix.closed else "any catalogued library"
+    if real is not None and _is_real(real, catalog, target):
+        return Verdict("misnamed", f"no release of {where} reads {variable.name}; {real} was meant",
+                       variable.instead or f"write {real}", real, variable.evidence)  # fmt: skip
+    message = f"{variable.name} is read by no release of {where}"
+    if variable.status == "documented-only":
+        message += ", though documentation names it"
+    return Verdict("ghost", message, variable.instead, evidence=variable.evidence)
+
+
+def covered(prefix: Prefix, catalog: Catalog) -> str:
+    """`NCCL (2.3.5-5 to 2.32.3) or RCCL (ROCm 2.5.0 to 6.2.2)`: what "no release" means."""
+    parts = []
+    for name, (first, last) in prefix.complete.items():
+        library = catalog.libraries[name]
+        counts = "ROCm " if VERSION_OF.get(name) == "rocm" else ""
+        parts.append(f"{library.title} ({counts}{first} to {last})")
+    return " or ".join(parts)
+
+
+def _beyond(prefix: Prefix, catalog: Catalog, target: Target) -> str:
+    """Why the catalogue cannot say that nobody reads a name of a closed prefix, or nothing."""
+    names = [n for n in prefix.complete if target.platform is None or _platform(catalog.libraries[n], target)]
+    if not names:
+        return f"the catalogue of {prefix.name}* does not cover this platform"
+    for name in names:
+        version = target.versions.get(VERSION_OF.get(name, name))
+        library = catalog.libraries[name]
+        last = prefix.complete[name][1]
+        if version is not None and library.position(version) > library.position(last):
+            return f"the catalogue of {library.title} is complete up to {last}, the target has {version}"
+    if target.platform is None and list(prefix.complete) == ["rccl"]:
+        last = prefix.complete["rccl"][1]
+        return f"the catalogue of RCCL is complete up to ROCm {last}, and the target's release is not known"
+    return ""
+
+
+def _platform(library: Library, target: Target) -> bool:
+    return library.platform in ("both", target.platform)
+
+
+def _here(variable: Variable, catalog: Catalog, target: Target) -> list[Reading]:
+    """The readings of a variable by libraries of the target's platform."""
+    if target.platform is None:
+        return list(variable.readings)
+    return [r for r in variable.readings if _platform(catalog.libraries[r.library], target)]
+
+
+def _other_platform(variable: Variable, catalog: Catalog, target: Target) -> Verdict | None:
+    if target.platform is None or variable.platform in ("both", target.platform):
+        return None
+    if _here(variable, catalog, target) and variable.platform == "both":
+        return None
+    here = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
+    readers = ", ".join(sorted({catalog.libraries[r.library].title for r in variable.readings})) or "other libraries"
+    message = f"{variable.name} is a setting of {here[variable.platform]} ({readers}), and this runs on {here[target.platform]}"
+    return Verdict("other-platform", message, variable.instead, evidence=_evidence(variable))
+
+
+def _release(variable: Variable, catalog: Catalog, target: Target) -> Verdict | None:
+    """Retired in all current releases, or not read by the target's."""
+    readings = _here(variable, catalog, target)
+    if not readings:
+        return None
+    known = [(r, v) for r in readings if (v := target.versions.get(VERSION_OF.get(r.library, r.library)))]
+    if known and len(known) == len(readings):
+        if not all(variable.read_in(catalog, r.library, v) is False for r, v in known):
+            return None
+        what = " and ".join(f"{catalog.libraries[r.library].title} {_label(r.library, v)}" for r, v in known)
+        message = f"{variable.name} is not read by {what}, but {_span(known[0][0], catalog)}"
+        return Verdict("other-release", message, _way_out(variable), variable.replaced_by, _evidence(variable))
+    if all(r.until is not None for r in readings):
+        spans = "; ".join(_span(r, catalog) for r in readings)
+        message = f"no current release reads {variable.name}: {spans}"
+        return Verdict("retired", message, _way_out(variable), variable.replaced_by, _evidence(variable))
+    return None
+
+
+def _label(library: str, version: str) -> str:
+    return f"of ROCm {version}" if VERSION_OF.get(library) == "rocm" else version
+
+
+def _span(reading: Reading, catalog: Catalog) -> str:
+    """`by NCCL 2.3.5-5 to 2.4.8-1`."""
+    title = catalog.libraries[reading.library].title
+    counts = " of ROCm" if VERSION_OF.get(reading.library) == "rocm" else ""
+    if reading.until is None:
+        return f"by {title}{counts} {reading.since} and later"
+    return f"by {title}{counts} {reading.since} to {reading.until}"
+
+
+def _renamed(variable: Variable, target: Target) -> Verdict | None:
+    """Still read, under a name that has a successor."""
+    if variable.status != "deprecated" or variable.replaced_by is None:
+        return None
+    for component, since in variable.deprecated_since.items():
+        version = target.versions.get(component)
+        if version is not None and _older(version, since):
+            return None
+    message = f"{variable.name} is deprecated in favour of {variable.replaced_by}"
+    if since := next(iter(variable.deprecated_since.items()), None):
+        message += f" since {since[0]} {since[1]}"
+    return Verdict("deprecated", message, _way_out(variable), variable.replaced_by, _evidence(variable))
+
+
+def _older(version: str, other: str) -> bool:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(version) < Version(other)
+    except InvalidVersion:
+        return False
+
+
+def _way_out(variable: Variable) -> str:
+    if variable.replaced_by:
+        return f"write {variable.replaced_by}"
+    return variable.instead or "remove it"
+
+
+def _evidence(variable: Variable | None) -> tuple[str, ...]:
+    """The variable's own evidence, else that of its readings."""
+    if variable is None:
+        return ()
+    return variable.evidence or tuple(r.evidence for r in variable.readings if r.evidence)

@@ -1,0 +1,77 @@
+"""Arguments, exit status, and the one error boundary."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from envdoctor import __version__
+
+COMMANDS = {
+    "scan": "judge the settings in files",
+    "explain": "what is known about a rule, a variable or a piece of advice",
+    "rules": "list, validate and test rules",
+}
+"""Command -> one line of help; each is a module of `envdoctor.commands`, imported when it is called."""
+EPILOG = """exit status: 0 nothing at or above --fail-on, 1 something, 2 what was asked for could not be done"""
+
+
+class UserError(Exception):
+    """What the user asked for cannot be done; the message says what to do. Ends in exit status 2."""
+
+
+class Command(Protocol):
+    """What every module of `envdoctor.commands` offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it and return the exit status."""
+        ...
+
+
+def command(name: str) -> Command:
+    """The module of a command."""
+    return cast("Command", importlib.import_module(f"envdoctor.commands.{name}"))
+
+
+def parser(chosen: str | None) -> argparse.ArgumentParser:
+    """The command line; only the chosen command's arguments are declared, so that no other module is imported."""
+    main_parser = argparse.ArgumentParser(
+        prog="envdoctor",
+        description="Which settings of a GPU training job are real, and which reach the process that needs them.",
+        epilog=EPILOG,
+    )
+    main_parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
+    commands = main_parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, line in COMMANDS.items():
+        sub = commands.add_parser(name, help=line, description=line, epilog=EPILOG)
+        if name == chosen:
+            command(name).add_arguments(sub)
+    return main_parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((w for w in words if not w.startswith("-")), None)
+    try:
+        arguments = parser(chosen).parse_args(words)
+        return command(arguments.command).run(arguments)
+    except UserError as error:
+        print(f"envdoctor: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("envdoctor: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is wrong. Standard output is replaced so that the interpreter's
+        # own flush at exit does not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

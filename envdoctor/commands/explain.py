@@ -1,0 +1,154 @@
+"""`envdoctor explain NAME`: what is known about a rule or a variable, with the evidence."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from envdoctor.catalog import Catalog, Variable, load_catalog
+from envdoctor.checks import verdicts
+from envdoctor.cli import UserError
+from envdoctor.rulebook import Rule, load_rulebook, suggestion
+from envdoctor.targets import Target, TargetError, parse_target
+
+WIDTH = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `explain`."""
+    parser.add_argument("name", metavar="NAME", help="a rule (ED101, ghost-variable) or a variable (NCCL_ALGO)")
+    parser.add_argument("--target", default="", help="say it for this target: rocm-6.2,torch-2.4")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="how to say it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain one name; a name that nothing is known of is said to be so."""
+    try:
+        target = parse_target(arguments.target) if arguments.target else Target(None, {}, (), (), ())
+    except TargetError as error:
+        raise UserError(f"--target: {error}") from error
+    book, catalog = load_rulebook(), load_catalog()
+    name = arguments.name.strip().split("=")[0]
+    rule = book.find(name)
+    if rule is not None:
+        lines = rule_lines(rule)
+    elif (variable := catalog.variable(name)) is not None or catalog.prefix_of(name) is not None:
+        if arguments.format == "json":
+            print(json.dumps(as_json(name, variable, catalog, target), indent=2, ensure_ascii=False))
+            return 0
+        lines = list(variable_lines(name, variable, catalog, target))
+    elif (verdict := verdicts.judge(name, catalog, target)) is not None:
+        lines = [name, "", *wrapped(verdict.message + ".")]
+    else:
+        known = [r.name for r in book]
+        raise UserError(f"nothing is known of {name!r}: no rule, no variable of the catalogue, no prefix that it covers"
+                        f"{suggestion(name, known)}")  # fmt: skip
+    print("\n".join(lines).rstrip())
+    return 0
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Text in lines of readable length, paragraphs kept."""
+    lines: list[str] = []
+    for paragraph in text.strip().split("\n\n"):
+        lines += textwrap.wrap(" ".join(paragraph.split()), WIDTH, initial_indent=indent, subsequent_indent=indent,
+                               break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return lines
+
+
+def rule_lines(rule: Rule) -> list[str]:
+    """A rule as its page says it."""
+    lines = [f"{rule.id} {rule.name}", "", *wrapped(rule.title + "."), ""]
+    lines += [f"severity {rule.severity}, confidence {rule.confidence}, level {rule.level}, since {rule.since}", ""]
+    for heading, text in (("Why", rule.why), ("What to do", rule.fix), ("Exceptions", rule.exceptions)):
+        if text.strip():
+            lines += [heading, *wrapped(text, "  "), ""]
+    for example in rule.examples:
+        note = f" ({example.note})" if example.note else ""
+        target = f", target {example.target}" if example.target else ""
+        title = "Reported" if example.kind == "bad" else "Not reported"
+        lines += [f"{title}: {example.file}{target}{note}", textwrap.indent(example.code.strip("\n"), "    "), ""]
+    return lines
+
+
+def variable_lines(name: str, variable: Variable | None, catalog: Catalog, target: Target) -> Iterator[str]:
+    """A variable: the verdict first, then who reads it, values, when, and the evidence."""
+    yield name
+    yield ""
+    verdict = verdicts.judge(name, catalog, target)
+    if verdict is not None:
+        yield from wrapped(f"{verdict.message}.")
+        if verdict.help:
+            yield from wrapped(f"Instead: {verdict.help}.")
+    elif variable is None:
+        yield from wrapped(unlisted(name, catalog))
+    else:
+        yield from wrapped(variable.summary or "A real setting.")
+    yield ""
+    if variable is not None:
+        yield from _readers(variable, catalog)
+        yield from _details(variable)
+    evidence = variable.evidence if variable is not None else verdict.evidence if verdict is not None else ()
+    if evidence:
+        yield "Evidence"
+        for line in evidence:
+            yield from wrapped(line, "  ")
+
+
+def unlisted(name: str, catalog: Catalog) -> str:
+    """Why nothing is said of a name under a prefix that is known."""
+    prefix = catalog.prefix_of(name)
+    assert prefix is not None
+    if prefix.foreign:
+        return f"{prefix.name}* belongs to {prefix.foreign}; it is not judged here."
+    if name in prefix.build:
+        return f"{name} is a name that builds use; no library reads it when a job runs."
+    return f"Not known: {prefix.name}* is open or has private parts, so a name that is not listed may have a reader."
+
+
+def _readers(variable: Variable, catalog: Catalog) -> Iterator[str]:
+    if not variable.readings:
+        yield "Read by: nothing that is catalogued"
+    for reading in variable.readings:
+        library = catalog.libraries[reading.library]
+        counts = "ROCm " if library.counts == "rocm" else ""
+        until = f"to {counts}{reading.until}" if reading.until else "and later"
+        line = f"Read by: {library.title}, {counts}{reading.since or 'all covered releases'} {until}"
+        yield line + (f" ({reading.condition})" if reading.condition else "")
+        if reading.evidence:
+            yield f"         {reading.evidence}"
+
+
+def _details(variable: Variable) -> Iterator[str]:
+    facts = [("Platform", variable.platform), ("Read at", variable.read_at), ("Changes bits", variable.changes_bits)]
+    yield from (f"{label}: {value}" for label, value in facts if value)
+    if variable.default not in (None, "", {}):
+        yield f"Default: {json.dumps(variable.default) if not isinstance(variable.default, str) else variable.default}"
+    for bad in variable.bad:
+        yield from wrapped(f"Value {bad.describe()}: {bad.effect}")
+    for need in variable.needs:
+        yield from wrapped(f"Needs: {need.text}")
+    for conflict in variable.conflicts:
+        yield from wrapped(f"Conflicts with {conflict.other}: {conflict.winner} wins; {conflict.why}")
+    if variable.note:
+        yield from wrapped(f"Note: {variable.note}")
+    yield ""
+
+
+def as_json(name: str, variable: Variable | None, catalog: Catalog, target: Target) -> dict[str, Any]:
+    """What is known of a variable, for programs."""
+    verdict = verdicts.judge(name, catalog, target)
+    answer: dict[str, Any] = {"name": name, "verdict": verdict.kind if verdict else None}
+    answer["message"] = verdict.message if verdict else None
+    answer["help"] = verdict.help if verdict else None
+    if variable is not None:
+        answer["status"] = variable.status
+        answer["platform"] = variable.platform
+        answer["read_by"] = [
+            {"library": r.library, "since": r.since, "until": r.until, "evidence": r.evidence} for r in variable.readings
+        ]
+        answer["evidence"] = list(variable.evidence)
+    return answer

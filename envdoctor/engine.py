@@ -1,0 +1,176 @@
+"""Facts, rulebook and target in; findings out: selection, precedence, suppression, order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from envdoctor import checks, suppressions
+from envdoctor.catalog import Catalog
+from envdoctor.config import Complaint
+from envdoctor.facts import FileFacts
+from envdoctor.findings import SEVERITIES, Finding
+from envdoctor.project import Project
+from envdoctor.rulebook import Rule, Rulebook
+
+PRECEDENCE = {
+    "ghost-variable": ("misnamed-variable",),
+    "nondeterministic-option": ("contradictory",),
+    "ineffective-setting": ("contradictory",),
+    "not-forwarded": ("not-exported",),
+}
+"""One fault, one finding: a rule is silent about a variable where one of these speaks about it on the same line."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a scan found. `hints` is how many findings of severity info were left out."""
+
+    findings: list[Finding]
+    hints: int = 0
+    problems: list[Finding] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    excerpts: dict[tuple[str, int], str] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def worst(self) -> int:
+        """Index in SEVERITIES of the worst finding that counts; -1 where there is none."""
+        return max((SEVERITIES.index(f.severity) for f in self.findings if _counts(f)), default=-1)
+
+
+def _counts(finding: Finding) -> bool:
+    """A finding that an experiment refuted leaves the count."""
+    return finding.confirmation is None or finding.confirmation.state != "refuted"
+
+
+def selected(rulebook: Rulebook, select: Sequence[str], ignore: Sequence[str]) -> list[Rule]:
+    """The rules to run. Names, ids and prefixes of ids (`ED1`) are understood; the longer one wins."""
+
+    def strength(rule: Rule, wanted: Sequence[str]) -> int:
+        """How exactly a rule is meant: the length of the longest prefix of its id; its name is most exact."""
+        best = 0
+        for word in wanted:
+            word = word.strip()
+            if word.lower() in (rule.id.lower(), rule.name):
+                return 99
+            if word.lower() == "all":
+                best = max(best, 1)
+            elif word.upper().startswith("ED") and rule.id.startswith(word.upper()):
+                best = max(best, len(word))
+        return best
+
+    return [r for r in rulebook if (strength(r, select) if select else 1) > strength(r, ignore)]
+
+
+def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
+    """Selectors that mean no rule at all."""
+    return [w for w in words if w.lower() != "all" and not selected(rulebook, [w], [])]
+
+
+@dataclass(slots=True)
+class Engine:
+    """Judges the files of a project by the rules that were selected."""
+
+    project: Project
+    catalog: Catalog
+    rulebook: Rulebook
+    rules: list[Rule]
+    show_hints: bool = False
+    inline_ignores: bool = True
+
+    def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
+        """Read and judge `paths`; the rest of the project is context."""
+        read = [facts for path in paths if (facts := self.project.read(path)) is not None]
+        found: list[Finding] = []
+        for facts in read:
+            found += self._judge_file(facts)
+        found = self._without_private(found)
+        found = one_fault_one_finding(found)
+        found = self._suppress(found, read)
+        found += self._complaints(complaints)
+        problems = [self._problem(facts, i) for facts in read for i in range(len(facts.problems))]
+        return self._result(found, problems, len(read))
+
+    def _judge_file(self, facts: FileFacts) -> list[Finding]:
+        if not facts.settings and not facts.calls and not facts.launches:
+            return []
+        context = checks.Context(facts, self.project.target(facts.path), self.catalog)
+        return [f for rule in self.rules for f in checks.run(rule, context)]
+
+    def _without_private(self, found: list[Finding]) -> list[Finding]:
+        """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
+        exempt = {r.name for r in self.rules if r.parameters.get("unless_private")}
+        private = self.project.private({f.variable for f in found if f.name in exempt and f.variable})
+        return [f for f in found if not (f.name in exempt and f.variable in private)]
+
+    def _suppress(self, found: list[Finding], read: Sequence[FileFacts]) -> list[Finding]:
+        if not self.inline_ignores:
+            return found
+        kept: list[Finding] = []
+        by_path: dict[str, list[Finding]] = {}
+        for finding in found:
+            by_path.setdefault(finding.place.path, []).append(finding)
+        chosen = {r.id for r in self.rules}
+        for facts in read:
+            ignores = suppressions.ignores_in(facts.path, self.project.text(facts.path))
+            mine = by_path.pop(facts.path, [])
+            kept += suppressions.apply(mine, ignores)
+            if any(r.name == "unused-ignore" for r in self.rules):
+                kept += suppressions.complaints(ignores, self.rulebook, chosen)
+        return kept + [f for rest in by_path.values() for f in rest]
+
+    def _complaints(self, complaints: Sequence[Complaint]) -> list[Finding]:
+        found = []
+        for complaint in complaints:
+            rule = self.rulebook.named(complaint.rule)
+            place = complaint.place
+            found.append(
+                Finding(rule.id, rule.name, rule.severity, rule.confidence, place, complaint.message, rule.fix)
+            )
+        return found
+
+    def _problem(self, facts: FileFacts, index: int) -> Finding:
+        rule = self.rulebook.named("unparsable-file")
+        problem = facts.problems[index]
+        return Finding(rule.id, rule.name, rule.severity, rule.confidence, problem.place, problem.message, rule.fix)
+
+    def _result(self, found: list[Finding], problems: list[Finding], count: int) -> Result:
+        found = sorted(set_of(found), key=lambda f: (f.place.path, f.place.line, f.place.column, f.rule))
+        shown = [f for f in found if self.show_hints or f.severity != "info"]
+        excerpts = {
+            (f.place.path, f.place.line): line
+            for f in shown
+            if (line := self._line(f.place.path, f.place.line)) is not None
+        }
+        summary = {
+            "files": count,
+            "by_rule": dict(sorted(Counter(f.name for f in shown).items())),
+            "by_severity": dict(Counter(f.severity for f in shown)),
+            "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
+        }
+        return Result(shown, len(found) - len(shown), problems, self.project.errors, excerpts, summary)
+
+    def _line(self, path: str, number: int) -> str | None:
+        lines = self.project.text(path).split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def set_of(found: Iterable[Finding]) -> list[Finding]:
+    """Each finding once: same rule, place and variable."""
+    once: dict[tuple[str, int, int, str, str | None], Finding] = {}
+    for f in found:
+        once.setdefault((f.place.path, f.place.line, f.place.column, f.name, f.variable), f)
+    return list(once.values())
+
+
+def one_fault_one_finding(found: Sequence[Finding]) -> list[Finding]:
+    """Leave out what a stronger rule already says about the same variable on the same line."""
+    said = {f.key for f in found}
+    kept: dict[tuple[str, int, str, str | None], Finding] = {}
+    for f in found:
+        path, line, _, variable = f.key
+        if not any((path, line, stronger, variable) in said for stronger in PRECEDENCE.get(f.name, ())):
+            kept.setdefault(f.key, f)
+    return list(kept.values())

@@ -1,0 +1,208 @@
+"""A project: its files, the facts read from them, the target each file is judged against, and private names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from envdoctor import discovery, readers
+from envdoctor.facts import FileFacts, Place, Problem
+from envdoctor.source import Source
+from envdoctor.targets import Target, hint_files, infer
+
+LARGEST = 5_000_000
+"""Bytes above which a file is not read: real scripts and manifests are far smaller."""
+HEAD = 256
+MOST_CONTEXT = 50_000
+"""Files of a project that are looked at as context: a home folder that is scanned by mistake must end."""
+CODE_SUFFIXES = {
+    ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".rs", ".go", ".js", ".ts", ".java", ".kt",
+    ".lua", ".pl", ".rb", ".jl", ".swift", ".cs", ".scala", ".mk", ".cmake", ".f90", ".ipynb", ".mojo", ".tcl",
+}  # fmt: skip
+"""Files that hold code no reader reads; they are searched only for private use of a name about to be reported."""
+CODE_NAMES = {"Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "justfile"}
+READ_IN_CODE = re.compile(
+    r"(?:get_?env|getenv|environ|env::var|\bENV\b|\benv|flag|param|option|config)\w*!?\W{0,6}[^\n]{0,60}?[\"'`]?\b(?P<a>[A-Z][A-Z0-9_]{3,})\b"
+    r"|\$[({](?P<b>[A-Z][A-Z0-9_]{3,})[)}]",
+    re.IGNORECASE,
+)
+WRITTEN_IN_CODE = re.compile(r"\b(?:set_?env|putenv|unsetenv|set_var|Setenv|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE)
+TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
+
+
+@dataclass(slots=True)
+class Text:
+    """A file's text, and what was wrong with its bytes."""
+
+    text: str
+    problems: list[Problem] = field(default_factory=list)
+
+
+def decode(path: str, data: bytes) -> Text:
+    """The text of a file. Bytes that are not UTF-8 are replaced and reported with their line."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Text(data.decode("utf-16", "replace"))
+    try:
+        text = data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
+        problems: list[Problem] = []
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
+        line = data.count(b"\n", 0, error.start) + 1
+        problems = [Problem("not UTF-8; the bytes that are not were replaced and the rest was read", _line(path, line))]
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        problems.append(Problem("holds NUL bytes; the rest was read", _line(path, line)))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return Text(text, problems)
+
+
+def _line(path: str, line: int) -> Place:
+    return Place(path, line, 1, line, 1)
+
+
+def is_test(path: str) -> bool:
+    """A file that tests the project: what it reads is no use of a variable by the project."""
+    parts = PurePosixPath(path.lower()).parts
+    return bool(parts) and (bool(TEST_PARTS & set(parts)) or parts[-1].startswith("test_") or "_test." in parts[-1])
+
+
+@dataclass(slots=True)
+class Project:
+    """Everything that is known of the files under `root`. Files are read when they are asked for, and once.
+
+    Paths are relative to `base`, the folder that is scanned from, and whole where a file lies outside of it.
+    """
+
+    base: Path
+    root: Path
+    exclude: tuple[str, ...] = ()
+    fixed_target: Target | None = None
+    triggers: tuple[bytes, ...] = ()
+    facts: dict[str, FileFacts] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    _texts: dict[str, str] = field(default_factory=dict)
+    _files: list[str] | None = None
+    _hints: list[tuple[str, str]] | None = None
+    _targets: dict[str, Target] = field(default_factory=dict)
+
+    def read(self, path: str) -> FileFacts | None:
+        """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
+        if path in self.facts:
+            return self.facts[path]
+        data = self._bytes(path)
+        if data is None:
+            return None
+        kind = readers.kind_of(path, data[:HEAD])
+        if kind is None or not any(trigger in data for trigger in self.triggers):
+            return None
+        if len(data) > LARGEST:
+            message = f"{len(data) / 1e6:.0f} MB: files above {LARGEST / 1e6:.0f} MB are not read"
+            facts = FileFacts(path, kind, problems=[Problem(message, _line(path, 1))])
+        else:
+            decoded = decode(path, data)
+            facts = readers.read(Source(path, decoded.text), kind)
+            facts.problems[:0] = decoded.problems
+            self._texts[path] = decoded.text
+        self.facts[path] = facts
+        return facts
+
+    def _bytes(self, path: str) -> bytes | None:
+        try:
+            return (self.base / path).read_bytes()
+        except OSError as error:
+            self.errors.append(f"{path}: cannot be read: {error.strerror}")
+            return None
+
+    def text(self, path: str) -> str:
+        """The text of a file that was read, or of another one of the project; empty where it cannot be read."""
+        if path not in self._texts:
+            try:
+                data = (self.base / path).read_bytes()
+            except OSError:
+                data = b""
+            self._texts[path] = decode(path, data[:LARGEST]).text
+        return self._texts[path]
+
+    def files(self) -> Sequence[str]:
+        """All files of the project, as context: paths relative to the root."""
+        if self._files is None:
+            listed = islice(discovery.folder_files(self.root), MOST_CONTEXT)
+            found = (discovery.relative_path(p, self.base) for p in listed)
+            self._files = [p for p in found if not discovery.excluded(p, self.exclude)]
+        return self._files
+
+    def target(self, path: str) -> Target:
+        """What a file is judged against: what the user said, else what it and its project plainly say."""
+        if self.fixed_target is not None:
+            return self.fixed_target
+        if path not in self._targets:
+            if self._hints is None:
+                self._hints = [(p, self.text(p)) for p in hint_files(self.files())]
+            self._targets[path] = infer([(path, self.text(path))], self._hints)
+        return self._targets[path]
+
+    def private(self, names: Iterable[str]) -> set[str]:
+        """Those of `names` that the project's own code reads and does something with."""
+        wanted = set(names)
+        found: set[str] = set()
+        if not wanted:
+            return found
+        tokens = [name.encode() for name in wanted]
+        for path in self.files():
+            if wanted <= found:
+                break
+            if not is_test(path) and (look := self._looker(path)):
+                found |= wanted & look(path, tokens)
+        return found
+
+    def _looker(self, path: str) -> Callable[[str, Sequence[bytes]], set[str]] | None:
+        """How to find the names that a file reads: by its facts, or by the shape of code that no reader reads."""
+        pure = PurePosixPath(path)
+        if path in self.facts or readers.kind_of(path) is not None or "." not in pure.name:
+            return self._read_by_facts
+        if pure.suffix.lower() in CODE_SUFFIXES or pure.name in CODE_NAMES:
+            return self._read_in_code
+        return None
+
+    def _read_by_facts(self, path: str, tokens: Sequence[bytes]) -> set[str]:
+        facts = self.facts.get(path)
+        if facts is None:
+            facts = self._context_facts(path, tokens)
+        return set(_names_used(facts)) if facts is not None else set()
+
+    def _context_facts(self, path: str, tokens: Sequence[bytes]) -> FileFacts | None:
+        """Facts of a file that is context only; it is read if it holds one of the names."""
+        try:
+            data = (self.base / path).read_bytes()
+        except OSError:
+            return None
+        if len(data) > LARGEST or not any(token in data for token in tokens):
+            return None
+        return self.read(path)
+
+    def _read_in_code(self, path: str, tokens: Sequence[bytes]) -> set[str]:
+        try:
+            data = (self.base / path).read_bytes()
+        except OSError:
+            return set()
+        if len(data) > LARGEST or not any(token in data for token in tokens):
+            return set()
+        names = set()
+        for line in decode(path, data).text.splitlines():
+            if not WRITTEN_IN_CODE.search(line):
+                names |= {m["a"] or m["b"] for m in READ_IN_CODE.finditer(line)}
+        return names
+
+
+def _names_used(facts: FileFacts) -> Iterator[str]:
+    """Names that a file reads: its uses, and references in the value of another variable."""
+    for use in facts.uses:
+        yield use.name
+    for setting in facts.settings:
+        for reference in setting.value.references:
+            if reference != setting.name:
+                yield reference

@@ -1,0 +1,173 @@
+"""Rules: one TOML file each under `rules/<family>/`, loaded and validated.
+
+A rule file carries everything about a rule: what it says, why, the way out, exceptions, evidence, and examples that
+are its tests and its documentation. Knowledge of variables is not here but in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from envdoctor.findings import Confidence, Severity
+
+CHECKS = ("name", "value", "relation", "delivery", "call", "observation", "own")
+"""Kinds of check. `own`: said by envdoctor about itself (unreadable files, ignores, configuration)."""
+LEVELS = ("hygiene", "run-to-run", "placement", "topology")
+NOT_RULES = ("catalog", "launchers", "targets", "compiled")
+"""Folders of `rules/` that hold other knowledge."""
+
+REQUIRED = {
+    "id": str, "name": str, "title": str, "severity": str, "confidence": str, "level": str, "check": str,
+    "since": str, "why": str, "fix": str,
+}  # fmt: skip
+OPTIONAL = {
+    "parameters": dict, "triggers": list, "exceptions": str, "evidence": list, "experiment": str, "example": list,
+    "platform": str,
+}  # fmt: skip
+EXAMPLE = {"kind", "file", "code", "expect", "target", "note", "files", "level", "node"}
+
+
+class RuleError(Exception):
+    """A rule file that cannot be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Code that a rule must or must not speak about. `files` are further files of the same small project."""
+
+    kind: str
+    file: str
+    code: str
+    expect: tuple[Mapping[str, Any], ...] = ()
+    target: str = ""
+    note: str = ""
+    level: str = ""
+    node: str = ""
+    files: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, as its file says."""
+
+    id: str
+    name: str
+    title: str
+    severity: Severity
+    confidence: Confidence
+    level: str
+    check: str
+    since: str
+    why: str
+    fix: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    triggers: tuple[str, ...] = ()
+    exceptions: str = ""
+    evidence: tuple[str, ...] = ()
+    experiment: str = ""
+    platform: str = "both"
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """All rules, by id, in order of their ids."""
+
+    rules: tuple[Rule, ...]
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def find(self, name: str) -> Rule | None:
+        """The rule with this id or name, in any case."""
+        wanted = name.strip().lower()
+        return next((r for r in self.rules if wanted in (r.id.lower(), r.name)), None)
+
+    def named(self, name: str) -> Rule:
+        """The rule with this name; it must exist."""
+        rule = self.find(name)
+        if rule is None:
+            raise RuleError(f"no rule is named {name}")
+        return rule
+
+
+def rule_from(data: Mapping[str, Any], where: str) -> Rule:
+    """One rule from the content of its file; `where` names the file in errors."""
+    known = {**REQUIRED, **OPTIONAL}
+    for key, value in data.items():
+        if key not in known:
+            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, known)}")
+        if not isinstance(value, known[key]):
+            raise RuleError(f"{where}: {key}: expected {known[key].__name__}, got {type(value).__name__}")
+    if missing := [key for key in REQUIRED if key not in data]:
+        raise RuleError(f"{where}: {missing[0]}: missing")
+    for key, allowed in (("severity", ("error", "warning", "info")), ("confidence", ("high", "medium", "low")),
+                         ("level", LEVELS), ("check", CHECKS)):  # fmt: skip
+        if data[key] not in allowed:
+            raise RuleError(f"{where}: {key}: {data[key]!r} is not one of {', '.join(allowed)}")
+    plain = {k: v for k, v in data.items() if k not in ("example", "triggers", "evidence")}
+    return Rule(
+        **plain,
+        triggers=tuple(data.get("triggers", ())),
+        evidence=tuple(data.get("evidence", ())),
+        examples=tuple(_example(e, f"{where}: example {i}") for i, e in enumerate(data.get("example", ()), 1)),
+    )
+
+
+def _example(data: Mapping[str, Any], where: str) -> Example:
+    for key in data:
+        if key not in EXAMPLE:
+            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, EXAMPLE)}")
+    if data.get("kind") not in ("bad", "good"):
+        raise RuleError(f"{where}: kind: expected bad or good")
+    expect = tuple(data.get("expect", ()))
+    if (data["kind"] == "bad") != bool(expect):
+        raise RuleError(f"{where}: expect: a bad example says what is found, a good one finds nothing")
+    plain = {k: v for k, v in data.items() if k not in ("expect", "files")}
+    return Example(**{"file": "", "code": "", **plain}, expect=expect, files=tuple(data.get("files", ())))
+
+
+def suggestion(word: str, known: Sequence[str] | Mapping[str, Any] | set[str]) -> str:
+    """`; did you mean X?` for one close known word, else nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def build(paths: Sequence[Path]) -> dict[str, Any]:
+    """Parse rule files into one table, ready to be kept as JSON: {file: content}."""
+    import tomli
+
+    table: dict[str, Any] = {}
+    for path in paths:
+        where = f"{path.parent.name}/{path.name}"
+        try:
+            table[where] = tomli.loads(path.read_text(encoding="utf-8"))
+        except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise RuleError(f"{where}: {error}") from error
+    return table
+
+
+def rulebook_from(table: Mapping[str, Any]) -> Rulebook:
+    """Validate a table of rule files; ids and names are unique."""
+    rules = [rule_from(cast("Mapping[str, Any]", data), where) for where, data in table.items()]
+    seen: dict[str, str] = {}
+    for where, rule in zip(table, rules, strict=True):
+        for key in (rule.id, rule.name):
+            if key in seen:
+                raise RuleError(f"{where}: {key} is already taken by {seen[key]}")
+            seen[key] = where
+    return Rulebook(tuple(sorted(rules, key=lambda r: r.id)))
+
+
+def load_rulebook(extra: Sequence[Path] = ()) -> Rulebook:
+    """The rules that come with envdoctor, and those of further files."""
+    from envdoctor.rulefiles import load_compiled
+
+    table = dict(load_compiled("rules", "*", build))
+    table.update(build(extra))
+    return rulebook_from(table)
