@@ -1,0 +1,71 @@
+"""Which messages an experiment reduces: sizes that straddle the limits of protocols and chunks, three types."""
+
+from __future__ import annotations
+
+from envdoctor.smoke import values
+from envdoctor.smoke.model import Case, Dtype, Mode, Node, Request
+from envdoctor.smoke.placement import FEW, seats
+
+KIB, MIB = 1 << 10, 1 << 20
+QUICK_SIZES = (KIB, 64 * KIB, MIB, 16 * MIB)
+"""NCCL 2.28 with 4 ranks took Tree/LL, Ring/LL, Ring/Simple here; the last is above a chunk (2 MiB a channel)."""
+THOROUGH_SIZES = (KIB, 32 * KIB, 256 * KIB, 4 * MIB, 32 * MIB)
+SLOW_LIMIT = MIB
+"""Where larger messages cost minutes: LL over sockets (16 MiB ran past 60 s), and ranks that share a CPU."""
+SHORT: tuple[Dtype, ...] = ("bf16", "fp16")
+
+
+def sizes(request: Request, node: Node) -> tuple[int, ...]:
+    """Message sizes in bytes."""
+    chosen = THOROUGH_SIZES if request.thorough else QUICK_SIZES
+    low_latency = len(node.gpus) < FEW and values.only_low_latency(request.settings)
+    if node.platform == "cpu" or low_latency:
+        return tuple(size for size in chosen if size <= SLOW_LIMIT)
+    return chosen
+
+
+def wide(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+    """Data that shows the order: every size in fp32, also with one odd element; 16-bit types in the middle."""
+    found = [Case("wide", "fp32", size // 4 + odd, repeats=repeats) for size in sizes(request, node) for odd in (0, 1)]
+    middle = sizes(request, node)[1 : 4 if request.thorough else 3]
+    found += [Case("wide", dtype, size // 2 + 1, repeats=repeats) for dtype in SHORT for size in middle]
+    return tuple(found)
+
+
+def exact(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+    """Whole numbers, whose right sum is known."""
+    small, large = sizes(request, node)[1], sizes(request, node)[-1]
+    counts: list[tuple[Dtype, int]] = [("fp32", small // 4), ("fp32", large // 4 + 1)]
+    counts += [(dtype, small // 2 + 1) for dtype in SHORT]
+    return tuple(Case("integer", dtype, count, repeats=repeats) for dtype, count in counts)
+
+
+def special(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+    """Data of `wide` beside matrix products on another stream, and in two calls instead of one."""
+    counts = [size // 4 for size in sizes(request, node)[-2:]]
+    overlapping = [Case("wide", "fp32", count, "overlap", repeats) for count in counts]
+    return (*overlapping, *(Case("wide", "fp32", count, "halves") for count in counts))
+
+
+def sharded(node: Node) -> tuple[Case, ...]:
+    """Global data in as many parts as there are ranks, by the library's sum and by the one of fixed order."""
+    modes: tuple[Mode, ...] = ("plain", "ordered")
+    counts = (64 * KIB // 4 + 1, MIB // 4)
+    ranks = len(seats(node))
+    return tuple(Case("wide", "fp32", count, mode, shards=ranks) for count in counts for mode in modes)
+
+
+def reordered(node: Node) -> tuple[Case, ...]:
+    """Equal and different data, each under several ring orders."""
+    orders = ring_orders(len(seats(node)))
+    equal = tuple(Case("equal", "fp32", 64 * KIB // 4, order=order) for order in orders)
+    return (*equal, *(Case("wide", "fp32", 64 * KIB // 4, order=order) for order in orders))
+
+
+def ring_orders(ranks: int) -> tuple[tuple[int, ...], ...]:
+    """Ways to walk round the same parts."""
+    straight = tuple(range(ranks))
+    if ranks < FEW:
+        return (straight,)
+    rest = straight[3:]
+    return (straight, (0, 2, 1, *rest), (1, 2, 0, *rest))
