@@ -102,7 +102,8 @@ def from_text(path: Path, text: str) -> Config:
     except tomli.TOMLDecodeError as error:
         return Config(path.parent, path, complaints=(_syntax_complaint(path, error),))
     table = data.get("tool", {}).get("envdoctor", {}) if path.name == "pyproject.toml" else data
-    values, complaints = {}, []
+    values: dict[str, Any] = {}
+    complaints = []
     for key, value in table.items():
         problem = _problem(key, value)
         if problem is None:
@@ -121,10 +122,10 @@ def _syntax_complaint(path: Path, error: Exception) -> Complaint:
 
 def _problem(key: str, value: object) -> str | None:
     """What is wrong with one key, or None."""
-    from envdoctor.rulebook import suggestion
+    from envdoctor.rulefiles import suggestion
 
     if key not in TYPES:
-        return f"unknown key {key!r}{suggestion(key, TYPES)}"
+        return f"unknown key {key!r}{suggestion(key, list(TYPES))}"
     if not isinstance(value, TYPES[key]) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
         return f"{key}: expected {'a list of strings' if TYPES[key] is list else 'a string'}"
     allowed: Sequence[str] = {"level": LEVELS, "fail-on": FAIL_ON}.get(key, ())

@@ -29,7 +29,9 @@ READ_IN_CODE = re.compile(
     r"|\$[({](?P<b>[A-Z][A-Z0-9_]{3,})[)}]",
     re.IGNORECASE,
 )
-WRITTEN_IN_CODE = re.compile(r"\b(?:set_?env|putenv|unsetenv|set_var|Setenv|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE)
+WRITTEN_IN_CODE = re.compile(
+    r"\b(?:set_?env|putenv|unsetenv|set_var|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE
+)
 TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
 
 

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from envdoctor.findings import Confidence, Severity
+from envdoctor.rulefiles import load_compiled, suggestion
 
 CHECKS = ("name", "value", "relation", "delivery", "call", "observation", "own")
 """Kinds of check. `own`: said by envdoctor about itself (unreadable files, ignores, configuration)."""
 LEVELS = ("hygiene", "run-to-run", "placement", "topology")
-NOT_RULES = ("catalog", "launchers", "targets", "compiled")
-"""Folders of `rules/` that hold other knowledge."""
-
 REQUIRED = {
     "id": str, "name": str, "title": str, "severity": str, "confidence": str, "level": str, "check": str,
     "since": str, "why": str, "fix": str,
@@ -99,7 +97,7 @@ def rule_from(data: Mapping[str, Any], where: str) -> Rule:
     known = {**REQUIRED, **OPTIONAL}
     for key, value in data.items():
         if key not in known:
-            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, known)}")
+            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, list(known))}")
         if not isinstance(value, known[key]):
             raise RuleError(f"{where}: {key}: expected {known[key].__name__}, got {type(value).__name__}")
     if missing := [key for key in REQUIRED if key not in data]:
@@ -120,7 +118,7 @@ def rule_from(data: Mapping[str, Any], where: str) -> Rule:
 def _example(data: Mapping[str, Any], where: str) -> Example:
     for key in data:
         if key not in EXAMPLE:
-            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, EXAMPLE)}")
+            raise RuleError(f"{where}: {key}: unknown key{suggestion(key, sorted(EXAMPLE))}")
     if data.get("kind") not in ("bad", "good"):
         raise RuleError(f"{where}: kind: expected bad or good")
     expect = tuple(data.get("expect", ()))
@@ -128,14 +126,6 @@ def _example(data: Mapping[str, Any], where: str) -> Example:
         raise RuleError(f"{where}: expect: a bad example says what is found, a good one finds nothing")
     plain = {k: v for k, v in data.items() if k not in ("expect", "files")}
     return Example(**{"file": "", "code": "", **plain}, expect=expect, files=tuple(data.get("files", ())))
-
-
-def suggestion(word: str, known: Sequence[str] | Mapping[str, Any] | set[str]) -> str:
-    """`; did you mean X?` for one close known word, else nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def build(paths: Sequence[Path]) -> dict[str, Any]:
@@ -166,8 +156,6 @@ def rulebook_from(table: Mapping[str, Any]) -> Rulebook:
 
 def load_rulebook(extra: Sequence[Path] = ()) -> Rulebook:
     """The rules that come with envdoctor, and those of further files."""
-    from envdoctor.rulefiles import load_compiled
-
     table = dict(load_compiled("rules", "*", build))
     table.update(build(extra))
     return rulebook_from(table)

@@ -61,15 +61,15 @@ def _covered(lines: Sequence[str], number: int, match: re.Match[str]) -> int:
     """The line that an `ignore` on line `number` is about."""
     if lines[number - 1][: match.start()].strip():
         return number
-    following = number
-    while following < len(lines) and (not lines[following].strip() or lines[following].lstrip().startswith(match["lead"])):
-        following += 1
-    return following + 1
+    for following, line in enumerate(lines[number:], number + 1):
+        if line.strip() and not line.lstrip().startswith(match["lead"]):
+            return following
+    return len(lines) + 1
 
 
 def apply(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> list[Finding]:
     """The findings that no comment silences. Every comment that matches counts as used."""
-    return [f for f in findings if not any([ignore.silences(f) for ignore in ignores])]
+    return [f for f in findings if not any(ignore.silences(f) for ignore in ignores)]
 
 
 def complaints(ignores: Sequence[Ignore], rulebook: Rulebook, selected: set[str]) -> list[Finding]:

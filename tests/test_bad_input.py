@@ -16,7 +16,9 @@ GHOST = "export NCCL_DETERMINISTIC=1\n"
 OTHER = ("good.sh", 1, "ghost-variable", "NCCL_DETERMINISTIC")
 
 
-def scan_bytes(tree: Tree, name: str, data: bytes) -> tuple[list[tuple[str, int, str, str | None]], list[dict[str, Any]]]:
+def scan_bytes(
+    tree: Tree, name: str, data: bytes
+) -> tuple[list[tuple[str, int, str, str | None]], list[dict[str, Any]]]:
     """(findings, problems) of a scan of one bad file beside a good one."""
     root = tree({"good.sh": GHOST})
     (root / name).write_bytes(data)
@@ -53,7 +55,7 @@ def test_a_bad_file_is_read_as_far_as_it_goes(tree: Tree, name: str, data: bytes
         ("a.yaml", b"a: &a [NCCL_DEBUG]\n" + b"".join(b"k%d: &k%d [*a,*a,*a]\n" % (i, i) for i in range(50))),
         ("a.yaml", b"{{- if .Values.x }}\nenv:\n  NCCL_DEBUG: {{ .Values.y }}\n{{- end }}\n"),
         ("a.py", b"NCCL_ = " + b"(" * 5000 + b")" * 5000),
-        ("a.py", b'x = "NCCL_' + b"a" * 100 + b'\nclass\n'),
+        ("a.py", b'x = "NCCL_' + b"a" * 100 + b"\nclass\n"),
         ("a.yaml", b"NCCL_:\n" + b"\n".join(b" " * i + b"- " for i in range(3000))),
         ("a.sh", b"NCCL_DEBUG=" + b"$(" * 3000),
     ],

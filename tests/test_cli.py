@@ -17,7 +17,18 @@ from envdoctor import __version__
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
 CLEAN = "export NCCL_ALGO=Ring\n"
-HEAVY = {"libcst", "rich", "yaml", "rapidfuzz", "multiprocessing", "concurrent", "packaging", "tomli", "tree_sitter", "difflib"}
+HEAVY = {
+    "libcst",
+    "rich",
+    "yaml",
+    "rapidfuzz",
+    "multiprocessing",
+    "concurrent",
+    "packaging",
+    "tomli",
+    "tree_sitter",
+    "difflib",
+}
 
 
 def test_version(tmp_path: Path) -> None:

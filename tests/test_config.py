@@ -51,7 +51,7 @@ def test_the_command_line_is_over_the_file(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ('\nlevle = "hygiene"\n', 2, "unknown key 'levle'; did you mean level?"),
+        ('\nlevle = "hygiene"\n', 2, "unknown key 'levle' (did you mean level?)"),
         ('level = "placment"\n', 1, "did you mean placement?"),
         ("exclude = 3\n", 1, "exclude: expected a list of strings"),
         ('\n\ntarget = "roccm-6"\n', 3, "target:"),

@@ -58,7 +58,7 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"severty": "error"}, "severty: unknown key; did you mean severity?"),
+        ({"severty": "error"}, "severty: unknown key (did you mean severity?)"),
         ({"severity": "fatal"}, "severity: 'fatal' is not one of"),
         ({"triggers": "NCCL"}, "triggers: expected list, got str"),
         ({"example": [{"kind": "bad", "file": "a.sh"}]}, "example 1: expect:"),

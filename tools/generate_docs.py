@@ -40,7 +40,14 @@ def example_lines(example: Example) -> list[str]:
     title = f"{what}, `{example.file}`" + (f" ({'; '.join(extra)})" if extra else "")
     for name, code in [(example.file, example.code), *[(f["file"], f["code"]) for f in example.files]]:
         language = LANGUAGES.get(Path(name).suffix, "dockerfile" if "ockerfile" in name else "")
-        lines += [title if name == example.file else f"beside `{name}`", "", f"```{language}", code.strip("\n"), "```", ""]
+        lines += [
+            title if name == example.file else f"beside `{name}`",
+            "",
+            f"```{language}",
+            code.strip("\n"),
+            "```",
+            "",
+        ]
     for expect in example.expect:
         about = f" `{expect['variable']}`" if "variable" in expect else ""
         lines += [f"- line {expect['line']}{about}"]
@@ -57,7 +64,14 @@ def rule_index(rules: list[Rule]) -> str:
 def variable_index() -> str:
     """Every variable of the catalogue in one line: who reads it, from which release to which."""
     catalog = load_catalog()
-    lines = [NOTE, "", "# Variables", "", "What is not listed here is not known. `envdoctor explain NAME` says more.", ""]
+    lines = [
+        NOTE,
+        "",
+        "# Variables",
+        "",
+        "What is not listed here is not known. `envdoctor explain NAME` says more.",
+        "",
+    ]
     lines += ["| variable | platform | read by | status |", "| --- | --- | --- | --- |"]
     for name in sorted(catalog.names()):
         variable = catalog.variable(name)

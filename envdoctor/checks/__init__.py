@@ -71,12 +71,6 @@ def judged(settings: list[Setting]) -> Iterator[Setting]:
 def finding(rule: Rule, setting: Setting, message: str, **more: Any) -> Finding:
     """A finding of `rule` at a setting, with the rule's severity, confidence and way out unless `more` says else."""
     fields: dict[str, Any] = {"severity": rule.severity, "confidence": rule.confidence, "help": rule.fix}
+    fields["place"] = setting.name_place or setting.place
     fields.update(more)
-    return Finding(
-        rule=rule.id,
-        name=rule.name,
-        place=setting.name_place or setting.place,
-        message=message,
-        variable=setting.name,
-        **fields,
-    )
+    return Finding(rule=rule.id, name=rule.name, message=message, variable=setting.name, **fields)

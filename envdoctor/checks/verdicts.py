@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.catalog import Catalog, Library, Prefix, Reading, Variable
+from envdoctor.catalog import Catalog, Prefix, Reading, Variable
+from envdoctor.catalog_releases import Library
 from envdoctor.checks import near
 from envdoctor.targets import Target
 
 Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
-VERSION_OF = {"nccl": "nccl", "rccl": "rocm", "torch": "torch", "miopen": "rocm", "hip": "rocm", "rocr": "rocm",
-              "rocblas": "rocm", "hipblaslt": "rocm"}  # fmt: skip
-"""Library -> the component of a target whose version decides; others have no version that a target names."""
+PLATFORMS = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,10 @@ def judge(name: str, catalog: Catalog, target: Target) -> Verdict | None:
         return _unlisted(name, catalog, target)
     if variable.status in ("ghost", "documented-only"):
         return _ghost(variable, catalog, target)
-    if variable.status in ("build-time", "debug-build"):
+    if variable.status in ("build-time", "debug-build", "incidental"):
         return None
-    return _other_platform(variable, catalog, target) or _release(variable, catalog, target) or _renamed(variable, target)
+    found = _other_platform(variable, catalog, target) or _release(variable, catalog, target)
+    return found or _renamed(variable, target)
 
 
 def _unlisted(name: str, catalog: Catalog, target: Target) -> Verdict | None:
@@ -107,7 +107,7 @@ def covered(prefix: Prefix, catalog: Catalog) -> str:
     parts = []
     for name, (first, last) in prefix.complete.items():
         library = catalog.libraries[name]
-        counts = "ROCm " if VERSION_OF.get(name) == "rocm" else ""
+        counts = "ROCm " if library.counts == "rocm" else ""
         parts.append(f"{library.title} ({counts}{first} to {last})")
     return " or ".join(parts)
 
@@ -118,8 +118,8 @@ def _beyond(prefix: Prefix, catalog: Catalog, target: Target) -> str:
     if not names:
         return f"the catalogue of {prefix.name}* does not cover this platform"
     for name in names:
-        version = target.versions.get(VERSION_OF.get(name, name))
         library = catalog.libraries[name]
+        version = library.version(target.versions)
         last = prefix.complete[name][1]
         if version is not None and library.position(version) > library.position(last):
             return f"the catalogue of {library.title} is complete up to {last}, the target has {version}"
@@ -145,9 +145,9 @@ def _other_platform(variable: Variable, catalog: Catalog, target: Target) -> Ver
         return None
     if _here(variable, catalog, target) and variable.platform == "both":
         return None
-    here = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
+    there, here = PLATFORMS[variable.platform], PLATFORMS[target.platform]
     readers = ", ".join(sorted({catalog.libraries[r.library].title for r in variable.readings})) or "other libraries"
-    message = f"{variable.name} is a setting of {here[variable.platform]} ({readers}), and this runs on {here[target.platform]}"
+    message = f"{variable.name} is a setting for {there} ({readers}), and this runs on {here}"
     return Verdict("other-platform", message, variable.instead, evidence=_evidence(variable))
 
 
@@ -156,11 +156,11 @@ def _release(variable: Variable, catalog: Catalog, target: Target) -> Verdict | 
     readings = _here(variable, catalog, target)
     if not readings:
         return None
-    known = [(r, v) for r in readings if (v := target.versions.get(VERSION_OF.get(r.library, r.library)))]
+    known = [(r, v) for r in readings if (v := catalog.libraries[r.library].version(target.versions))]
     if known and len(known) == len(readings):
         if not all(variable.read_in(catalog, r.library, v) is False for r, v in known):
             return None
-        what = " and ".join(f"{catalog.libraries[r.library].title} {_label(r.library, v)}" for r, v in known)
+        what = " and ".join(_release_of(catalog.libraries[r.library], v) for r, v in known)
         message = f"{variable.name} is not read by {what}, but {_span(known[0][0], catalog)}"
         return Verdict("other-release", message, _way_out(variable), variable.replaced_by, _evidence(variable))
     if all(r.until is not None for r in readings):
@@ -170,30 +170,28 @@ def _release(variable: Variable, catalog: Catalog, target: Target) -> Verdict | 
     return None
 
 
-def _label(library: str, version: str) -> str:
-    return f"of ROCm {version}" if VERSION_OF.get(library) == "rocm" else version
+def _release_of(library: Library, version: str) -> str:
+    """`NCCL 2.20.5`, `RCCL of ROCm 6.2`."""
+    return f"{library.title} of ROCm {version}" if library.counts == "rocm" else f"{library.title} {version}"
 
 
 def _span(reading: Reading, catalog: Catalog) -> str:
     """`by NCCL 2.3.5-5 to 2.4.8-1`."""
-    title = catalog.libraries[reading.library].title
-    counts = " of ROCm" if VERSION_OF.get(reading.library) == "rocm" else ""
-    if reading.until is None:
-        return f"by {title}{counts} {reading.since} and later"
-    return f"by {title}{counts} {reading.since} to {reading.until}"
+    library = catalog.libraries[reading.library]
+    since = _release_of(library, reading.since or library.oldest)
+    return f"by {since} to {reading.until}" if reading.until else f"by {since} and later"
 
 
 def _renamed(variable: Variable, target: Target) -> Verdict | None:
     """Still read, under a name that has a successor."""
     if variable.status != "deprecated" or variable.replaced_by is None:
         return None
+    message = f"{variable.name} is deprecated in favour of {variable.replaced_by}"
     for component, since in variable.deprecated_since.items():
         version = target.versions.get(component)
         if version is not None and _older(version, since):
             return None
-    message = f"{variable.name} is deprecated in favour of {variable.replaced_by}"
-    if since := next(iter(variable.deprecated_since.items()), None):
-        message += f" since {since[0]} {since[1]}"
+        message += f" since {component} {since}"
     return Verdict("deprecated", message, _way_out(variable), variable.replaced_by, _evidence(variable))
 
 

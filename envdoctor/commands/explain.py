@@ -8,10 +8,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from envdoctor.catalog import Catalog, Variable, load_catalog
+from envdoctor.catalog import BadValue, Catalog, Variable, load_catalog
 from envdoctor.checks import verdicts
 from envdoctor.cli import UserError
-from envdoctor.rulebook import Rule, load_rulebook, suggestion
+from envdoctor.rulebook import Rule, load_rulebook
+from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
 
 WIDTH = 100
@@ -125,17 +126,39 @@ def _readers(variable: Variable, catalog: Catalog) -> Iterator[str]:
 def _details(variable: Variable) -> Iterator[str]:
     facts = [("Platform", variable.platform), ("Read at", variable.read_at), ("Changes bits", variable.changes_bits)]
     yield from (f"{label}: {value}" for label, value in facts if value)
-    if variable.default not in (None, "", {}):
-        yield f"Default: {json.dumps(variable.default) if not isinstance(variable.default, str) else variable.default}"
+    for reading in variable.readings:
+        steps = "; ".join(f"{value} from {since}" if since else value for since, value in reading.default)
+        if steps:
+            yield from wrapped(f"Default ({reading.library}): {steps}")
     for bad in variable.bad:
-        yield from wrapped(f"Value {bad.describe()}: {bad.effect}")
+        yield from wrapped(f"Value {describe(bad)}: {bad.effect}")
     for need in variable.needs:
         yield from wrapped(f"Needs: {need.text}")
     for conflict in variable.conflicts:
-        yield from wrapped(f"Conflicts with {conflict.other}: {conflict.winner} wins; {conflict.why}")
+        winner = f"{conflict.winner} wins; " if conflict.winner else ""
+        yield from wrapped(f"Meets {conflict.with_name or conflict.against}: {winner}{conflict.why}")
     if variable.note:
         yield from wrapped(f"Note: {variable.note}")
     yield ""
+
+
+CONDITIONS = {
+    "unknown_word": "with a word that is not known",
+    "not_integer": "that is no number",
+    "trailing_text": "with text after the number",
+    "empty": "that is empty",
+}
+
+
+def describe(bad: BadValue) -> str:
+    """The condition of a statement about values, in words."""
+    where = f" (on {bad.platform or bad.library})" if bad.platform or bad.library else ""
+    if bad.condition in CONDITIONS:
+        return CONDITIONS[bad.condition] + where
+    if bad.condition == "outside":
+        return f"outside {bad.argument[0]} to {bad.argument[1]}{where}"
+    argument = ", ".join(repr(v) for v in bad.argument) if isinstance(bad.argument, (list, tuple)) else bad.argument
+    return f"{bad.condition.replace('_', ' ')} {argument}{where}".removeprefix("values ")
 
 
 def as_json(name: str, variable: Variable | None, catalog: Catalog, target: Target) -> dict[str, Any]:
@@ -147,8 +170,7 @@ def as_json(name: str, variable: Variable | None, catalog: Catalog, target: Targ
     if variable is not None:
         answer["status"] = variable.status
         answer["platform"] = variable.platform
-        answer["read_by"] = [
-            {"library": r.library, "since": r.since, "until": r.until, "evidence": r.evidence} for r in variable.readings
-        ]
+        keys = ("library", "since", "until", "evidence")
+        answer["read_by"] = [{key: getattr(reading, key) for key in keys} for reading in variable.readings]
         answer["evidence"] = list(variable.evidence)
     return answer

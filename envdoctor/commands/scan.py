@@ -15,7 +15,8 @@ from envdoctor.config import Config
 from envdoctor.engine import Engine, Result, selected, unknown_selectors
 from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
-from envdoctor.rulebook import Rule, Rulebook, load_rulebook, suggestion
+from envdoctor.rulebook import Rule, Rulebook, load_rulebook
+from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
 
 
