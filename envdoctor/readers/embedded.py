@@ -8,6 +8,8 @@ where it stands in the file.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "shell": "shell", "python": "python", "dockerfile": "dockerfile", "yaml": "yaml",
-    "env-file": "shell_lines", "conf-file": "shell_lines", "ci-env": "shell_lines",
+    "env-file": "shell_lines", "launcher-env-file": "shell_lines", "conf-file": "shell_lines", "ci-env": "shell_lines",
 }  # fmt: skip
 """Kind of embedded text -> module of this package; the module is imported when the first such text is met."""
 
@@ -72,15 +74,21 @@ def read_embedded(
     kind, a kind whose reader is not there, and text nested too deep give no facts.
     """
     reader = _reader(kind)
+    with deeper() as allowed:
+        if reader is None or not allowed:
+            return FileFacts(source.path, kind)
+        return moved(reader(source, kind), order, scope, branch)
+
+
+@contextmanager
+def deeper() -> Iterator[bool]:
+    """One level of text inside text; False where that is too deep."""
     depth = _depth.get()
-    if reader is None or depth >= MAXIMUM_DEPTH:
-        return FileFacts(source.path, kind)
     token = _depth.set(depth + 1)
     try:
-        facts = reader(source, kind)
+        yield depth < MAXIMUM_DEPTH
     finally:
         _depth.reset(token)
-    return moved(facts, order, scope, branch)
 
 
 def _reader(kind: str) -> Callable[[Source, str], FileFacts] | None:

@@ -1,0 +1,237 @@
+"""Assignments, declarations and `unset`: what each gives, takes, or makes visible to children.
+
+Sources: bash manual, "Shell Parameters", "Bash Builtins" (declare, export, local, readonly), "The Set Builtin".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from envdoctor.facts import Exported, Op
+from envdoctor.readers import shell_uses
+from envdoctor.readers.shell_state import Context, Definition, State
+from envdoctor.readers.shell_words import Word, read_word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+CONTAINER_PREFIXES = ("SINGULARITYENV_", "APPTAINERENV_")
+"""Apptainer user guide, "Environment and Metadata": a variable of the host with this prefix is set in the container."""
+INHERITED = frozenset(("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG"))
+"""Always there when a script starts, so that assigning them changes the environment without `export`."""
+MOST_DEFINITIONS = 200
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,200}\])?(\+?)=", re.ASCII)
+_KEYWORD = re.compile(r"[a-z]+")
+_NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_ENV_FILE_READ = re.compile(
+    r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an assignment is made: by which word, and whether children see it."""
+
+    via: str = ""
+    exported: Exported = "no"
+    own: bool = False
+    """Belongs to the function alone (`local`), whatever is exported outside."""
+
+
+def assign(state: State, node: Node, context: Context, statement: Node, manner: Manner = Manner()) -> None:
+    """State what one assignment node gives; `statement` is the node a comment stands behind or above."""
+    match = _ASSIGNMENT.match(state.text, node.start_byte, node.end_byte)
+    if match is None:
+        return
+    name = Word(state.source, match[1], *match.span(1), range(*match.span(1)))
+    shell_uses.scan(state, match.end(), node.end_byte, context, own=match[1])
+    array = state.text.startswith("(", match.end())
+    if array:
+        value = Word(state.source, state.text[match.end() : node.end_byte], match.end(), node.end_byte, ())
+        define(state, match[1], _elements(state, node), context, bool(match[3]))
+    else:
+        value = read_word(state.source, match.end(), node.end_byte)
+        if not match[2]:
+            define(state, match[1], [value], context, bool(match[3]))
+    if match[2]:
+        return
+    comment = state.comment(statement.start_byte, statement.end_byte)
+    op: Op = "append" if match[3] else "set"
+    give(state, op, name, value, context, manner, comment, known=False if array else None)
+
+
+def name_of(state: State, node: Node) -> str:
+    """The variable an assignment node assigns; empty for other nodes."""
+    match = _ASSIGNMENT.match(state.text, node.start_byte, node.end_byte)
+    return match[1] if match and node.type == "variable_assignment" else ""
+
+
+def give(
+    state: State,
+    op: Op,
+    name: Word,
+    value: Word,
+    context: Context,
+    manner: Manner,
+    comment: str = "",
+    known: bool | None = None,
+) -> None:
+    """State an assignment in the shell itself, with what `set -a` and inherited names mean for children."""
+    exported = manner.exported
+    if exported == "no" and not manner.own:
+        if state.allexport or name.text in INHERITED:
+            exported = "yes"
+        elif grows(op, name.text, value):
+            exported = "unknown"
+    fact = state.setting(
+        op, name, value, context, exported=exported, via=manner.via, comment=comment, known=known
+    )
+    if not manner.own:
+        state.note_bare(fact)
+    contained(state, op, name, value, context)
+
+
+def grows(op: Op, name: str, value: Word) -> bool:
+    """`A=$A:x`, `A+=x`: what grows was probably there before, and then it is exported already."""
+    if op == "append":
+        return False
+    return any(e.name == name and e.kind == "plain" for e in value.expansions) and len(value.text) > len(name) + 3
+
+
+def contained(state: State, op: Op, name: Word, value: Word, context: Context) -> None:
+    """State what `SINGULARITYENV_A=1` means: A in the container."""
+    for prefix in CONTAINER_PREFIXES:
+        inner = name.text[len(prefix) :]
+        if not name.text.startswith(prefix) or not inner:
+            continue
+        for growth in ("PREPEND_PATH", "APPEND_PATH"):
+            if inner == growth:
+                inner, op = "PATH", "append"
+        state.setting(op, name.part(len(prefix)), value, context, via=prefix.rstrip("_"), label=inner)
+
+
+def define(state: State, name: str, words: list[Word], context: Context, append: bool) -> None:
+    """Remember the words of a variable, for launchers that are given `$ARGS`."""
+    if words and words[0].variable() == name:
+        words, append = words[1:], True
+    elif len(words) == 1 and (leading := words[0].leading_variable()) and leading[0] == name:
+        words, append = [words[0].part(leading[1])], True
+    known = state.definitions.setdefault(name, [])
+    if not append:
+        known[:] = [d for d in known if d.branch[: len(context.branch)] != context.branch]
+    if len(known) < MOST_DEFINITIONS:
+        known.append(Definition(words, context.branch, append))
+
+
+def _elements(state: State, node: Node) -> list[Word]:
+    array = node.named_children[-1] if node.named_children else None
+    if array is None or array.type != "array":
+        return []
+    return [read_word(state.source, c.start_byte, c.end_byte) for c in array.named_children if c.type != "comment"]
+
+
+def loop(state: State, node: Node) -> None:
+    """Remember the names a `for` loop goes over: `for v in NCCL_A NCCL_B`, `for v in "${NAMES[@]}"`."""
+    variable = node.child_by_field_name("variable")
+    if variable is None:
+        return
+    names: list[Word] = []
+    for child in node.children_by_field_name("value"):
+        if child.is_named:
+            word = read_word(state.source, child.start_byte, child.end_byte)
+            names += [w for w in state.expanded(word) if w.literal and _NAME.match(w.text)]
+    known = state.loops.setdefault(state.text[variable.start_byte : variable.end_byte], [])
+    known[:] = names[:MOST_DEFINITIONS]
+
+
+def declare(state: State, node: Node, context: Context) -> None:
+    """State what `export`, `declare`, `typeset`, `local` or `readonly` says."""
+    keyword_match = _KEYWORD.match(state.text, node.start_byte)
+    keyword = keyword_match[0] if keyword_match else ""
+    children = [child for child in node.named_children if child.type != "comment"]
+    flags = "".join(_text(state, child) for child in children if _text(state, child)[:1] in ("-", "+"))
+    if keyword == "export" and any(flag in flags for flag in "fp"):
+        return
+    manner = _manner(keyword, flags, context)
+    for child in children:
+        text = _text(state, child)
+        if text[:1] in ("-", "+"):
+            continue
+        if child.type == "variable_assignment":
+            assign(state, child, context, node, manner)
+        else:
+            word = read_word(state.source, child.start_byte, child.end_byte)
+            _declare_word(state, word, context, node, manner, keyword == "export" and "n" in flags)
+
+
+def _manner(keyword: str, flags: str, context: Context) -> Manner:
+    exported: Exported = "yes" if keyword == "export" and "n" not in flags else "no"
+    via = keyword
+    if keyword != "export" and re.search(r"-\w*x", flags):
+        exported, via = "yes", f"{keyword} -x"
+    in_function = context.scope.kind == "function" and keyword in ("declare", "typeset", "local") and "g" not in flags
+    return Manner(via, exported, own=in_function or keyword == "local")
+
+
+def _declare_word(state: State, word: Word, context: Context, node: Node, manner: Manner, withdraw: bool) -> None:
+    comment = state.comment(node.start_byte, node.end_byte)
+    if withdraw:
+        for name in names_in(state, word):
+            state.setting("unset", name, None, context, via="export -n", comment=comment)
+        return
+    for name, operator, value in assignments_in(state, word):
+        if value is not None:
+            shell_uses.scan(state, value.start, value.end, context, own=name.text)
+            give(state, "append" if operator == "+=" else "set", name, value, context, manner, comment)
+        elif manner.exported == "yes":
+            fact = state.setting("export", name, None, context, via=manner.via, comment=comment)
+            state.note_bare(fact)
+    if word.expansions and word.expansions[0].kind == "command" and manner.exported == "yes":
+        _exported_file(state, word, context)
+
+
+def _exported_file(state: State, word: Word, context: Context) -> None:
+    """`export $(grep -v '^#' .env | xargs)`: the file is read as an env file."""
+    match = _ENV_FILE_READ.search(word.text)
+    if match:
+        state.inclusion("env-file", word.part(match.start(1), match.end(1)), context)
+
+
+def assignments_in(state: State, word: Word) -> Iterator[tuple[Word, str, Word | None]]:
+    """Names, operators and values a word stands for: `A=1`, `A`, and `$v=1` where v goes over known names."""
+    parts = word.assignment()
+    if parts is not None:
+        yield parts
+    elif _NAME.match(word.text):
+        yield word, "", None
+    elif leading := word.leading_variable():
+        variable, end = leading
+        rest = word.text[end:]
+        for name in state.loops.get(variable, ()):
+            if rest.startswith("="):
+                yield replace(name, branch=word.branch), "=", word.part(end + 1)
+            elif not rest:
+                yield replace(name, branch=word.branch), "", None
+
+
+def names_in(state: State, word: Word) -> Iterator[Word]:
+    """The names a word stands for, without values."""
+    return (name for name, _, value in assignments_in(state, word) if value is None)
+
+
+def unset(state: State, node: Node, context: Context) -> None:
+    """State what `unset` takes."""
+    children = [child for child in node.named_children if child.type != "comment"]
+    if any(_text(state, child).startswith("-") and "f" in _text(state, child) for child in children):
+        return
+    comment = state.comment(node.start_byte, node.end_byte)
+    for child in children:
+        for name in names_in(state, read_word(state.source, child.start_byte, child.end_byte)):
+            state.setting("unset", name, None, context, via="unset", comment=comment)
+
+
+def _text(state: State, node: Node) -> str:
+    return state.text[node.start_byte : node.end_byte]

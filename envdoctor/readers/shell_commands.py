@@ -1,0 +1,196 @@
+"""What a simple command means: prefix assignments, builtins that matter, and everything that carries a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from envdoctor.facts import Component, Exported, Scope
+from envdoctor.readers import shell_assignments, shell_output, shell_run, shell_uses
+from envdoctor.readers.shell_launcher_table import SHELLS
+from envdoctor.readers.shell_launchers import by_program
+from envdoctor.readers.shell_state import Context, State
+from envdoctor.readers.shell_words import Word, joined, read_word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
+_PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
+_INTERESTING = re.compile(r"[$\"'`]|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z|\Axxx")
+_VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
+_PINNED = re.compile(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
+
+
+@dataclass(slots=True)
+class Parts:
+    """A command cut up: assignment nodes before it, its words, and the rest of its children."""
+
+    prefix: list[Node]
+    words: list[tuple[int, int]]
+
+
+def parts_of(node: Node) -> Parts:
+    """The parts of a command node; pieces that touch are one word, which the grammar does not always see."""
+    parts = Parts([], [])
+    for child in node.named_children:
+        kind = child.type
+        if kind == "variable_assignment":
+            parts.prefix.append(child)
+        elif kind not in REDIRECTS and kind != "comment":
+            start, end = child.start_byte, child.end_byte
+            if parts.words and parts.words[-1][1] == start:
+                parts.words[-1] = (parts.words[-1][0], end)
+            else:
+                parts.words.append((start, end))
+        elif kind == "file_redirect":
+            parts.words += [(c.start_byte, c.end_byte) for c in child.children_by_field_name("destination")[1:]]
+    return parts
+
+
+def words_of(state: State, node: Node) -> list[Word]:
+    """The words of a command node."""
+    return [read_word(state.source, start, end) for start, end in parts_of(node).words]
+
+
+@cache
+def _known_programs() -> frozenset[str]:
+    return frozenset((*by_program(), *SHELLS, *BUILTINS))
+
+
+def command(state: State, node: Node, context: Context) -> None:
+    """State what a command gives, starts and uses."""
+    parts = parts_of(node)
+    if not parts.words:
+        for assignment in parts.prefix:
+            shell_assignments.assign(state, assignment, context, node)
+        return
+    first, last = parts.words[0][0], parts.words[-1][1]
+    name = state.text[first : parts.words[0][1]]
+    program = name.rsplit("/", 1)[-1]
+    if parts.prefix:
+        _prefix(state, parts.prefix, node, program, context)
+    printing = _prints(program, context)
+    shell_uses.scan(state, first, last, context, printing=printing)
+    if program in _known_programs() or _INTERESTING.search(name):
+        words = [read_word(state.source, start, end) for start, end in parts.words]
+        builtin = BUILTINS.get(words[0].text)
+        if builtin is not None:
+            builtin(state, words, context)
+        else:
+            shell_run.run(state, words, context)
+
+
+def _prints(program: str, context: Context) -> bool:
+    """Whether a command only tells somebody something."""
+    captured = context.output is not None and context.output.kind in ("capture", "pipe", "argument")
+    return not captured and shell_uses.PRINTING.match(program) is not None
+
+
+def _prefix(state: State, assignments: Sequence[Node], node: Node, program: str, context: Context) -> None:
+    """State `A=1 cmd`: for that command alone. Before `.` and `eval` nothing is exported."""
+    exported: Exported = "no" if program in (".", "source", "eval") else "yes"
+    manner = shell_assignments.Manner("", exported, own=True)
+    inner = replace(context, scope=Scope("command", program))
+    for assignment in assignments:
+        shell_assignments.assign(state, assignment, inner, node, manner)
+
+
+def _set(state: State, words: list[Word], context: Context) -> None:
+    """`set -a`, `set -o allexport`, and their opposites."""
+    texts = [word.text for word in words[1:]]
+    for index, text in enumerate(texts):
+        if text == "--":
+            return
+        named = text in ("-o", "+o") and texts[index + 1 : index + 2] == ["allexport"]
+        if named or re.fullmatch(r"[-+][b-zA-Z]*a[a-zA-Z]*", text):
+            state.allexport = text.startswith("-")
+
+
+def _source(state: State, words: list[Word], context: Context) -> None:
+    if len(words) > 1 and not words[1].text.startswith(("<", "-")):
+        state.inclusion("source", words[1], context)
+
+
+def _eval(state: State, words: list[Word], context: Context) -> None:
+    """`eval` runs its words in this very shell."""
+    if len(words) < 2:
+        return
+    whole = joined(words[1:])
+    if loop_export(state, whole, context):
+        return
+    if name := whole.variable():
+        for alternative in state.alternatives(name):
+            if alternative:
+                state.embed(joined_any(alternative).as_source(), "shell", context.scope, context.branch)
+        return
+    state.embed(whole.as_source(), "shell", context.scope, context.branch)
+
+
+def loop_export(state: State, whole: Word, context: Context) -> bool:
+    """`eval "export $v=1"` where v goes over known names."""
+    if not whole.text.startswith("export $") and not whole.text.startswith("$"):
+        return False
+    at = 7 if whole.text.startswith("export ") else 0
+    found = False
+    for name, _, value in shell_assignments.assignments_in(state, whole.part(at)):
+        if value is not None:
+            manner = shell_assignments.Manner("eval", "yes" if at else "no")
+            shell_assignments.give(state, "set", name, value, context, manner)
+            found = True
+    return found
+
+
+def joined_any(words: Sequence[Word]) -> Word:
+    """Words joined, those of the first word's text only where they come from several."""
+    return joined([word for word in words if word.source is words[0].source])
+
+
+def _module(state: State, words: list[Word], context: Context) -> None:
+    """`module load rocm/6.2.4`: a component with its version."""
+    texts = [word.text for word in words]
+    if texts[0] == "module" and texts[1:2] not in (["load"], ["add"], ["swap"], ["switch"], ["try-load"]):
+        return
+    for word in words[1:]:
+        if match := _VERSIONED.match(word.text):
+            state.facts.components.append(Component(match[1], match[2], word.place(), "module load"))
+
+
+def _pip(state: State, words: list[Word], context: Context) -> None:
+    """`pip install torch==2.4.0`: a component with its version."""
+    texts = [word.text for word in words]
+    if "install" not in texts[1:4]:
+        return
+    for word in words[1:]:
+        if match := _PINNED.match(word.text):
+            state.facts.components.append(Component(match[1], match[2], word.place(), "pip install"))
+
+
+def _setenv(state: State, words: list[Word], context: Context) -> None:
+    """csh's `setenv A 1`, in job files that are csh scripts."""
+    if len(words) >= 2 and "csh" in state.text[:100].split("\n", 1)[0]:
+        value = words[2] if len(words) > 2 else words[1].part(len(words[1].text))
+        state.setting("set", words[1], value, context, via="setenv")
+
+
+def _nothing(state: State, words: list[Word], context: Context) -> None:
+    """A builtin whose words are looked at elsewhere."""
+
+
+BUILTINS: dict[str, Callable[[State, list[Word], Context], None]] = {
+    "set": _set,
+    "source": _source,
+    ".": _source,
+    "eval": _eval,
+    "echo": shell_output.echo,
+    "printf": shell_output.printf,
+    "module": _module,
+    "ml": _module,
+    "pip": _pip,
+    "pip3": _pip,
+    "setenv": _setenv,
+    "read": _nothing,
+}

@@ -1,0 +1,92 @@
+"""Makes shell text fit for the parser without moving anything: what is no shell, or is hard to parse, is blanked.
+
+Every replacement keeps the length, so a byte offset in the result is a character offset in the text. Values are
+read from the text itself; only the structure comes from the parser. What the grammar of tree-sitter-bash 0.25 does
+not parse although bash does (seen in public scripts): `10#$x` in arithmetic, `${X:-a|b*}`, `${X:$N+1}`, a
+backslash at the end of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envdoctor.facts import Branch
+
+_PLACEHOLDER = re.compile(
+    r"<(?<=[=:/,@-]<)/?[A-Za-z][^<>\n\"'`$;&|]{0,200}>"
+    r"|<(?<=\s<)(?:[A-Z][A-Z0-9_.-]*|[Yy]our[\w .-]{0,80}|[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,12})>(?=\s|$|[\"'/:])"
+)
+"""`X=<PATH>`, `--key <your key>`. `cmd <in >out`, `<(cmd)` and `<<EOF` are left: no blank stands before `>` there
+unless several words do, and what follows a redirection's `>` is a word."""
+_OPERAND = re.compile(r"(\$\{!?\w+(?:\[[^\]\s]{0,100}\])?:?[-=+?])([^{}$\"'`\\\n]+)(?=\})")
+_SUBSTRING = re.compile(
+    r"(\$\{\w+(?:\[[^\]\s]{0,100}\])?)(:[^-=+?{}\"'`\\\n][^{}\"'`\\\n]*|[#%/^,@][^{}$\"'`\\\n]*)(?=\})"
+)
+_ARITHMETIC = re.compile(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){0,500}\)\)")
+_BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
+_NOT_ASCII = re.compile(r"[^\x01-\x7f]")
+_BLANK_CARRIAGE = re.compile(r"\r(?=\n|\Z)")
+
+
+@dataclass(slots=True)
+class Masked:
+    """`data` for the parser; `holes` are the spans of templates and placeholders, whose value nobody can tell."""
+
+    data: bytes
+    holes: list[tuple[int, int]] = field(default_factory=list)
+    branches: list[tuple[int, int, Branch]] = field(default_factory=list)
+
+    def touches(self, start: int, end: int) -> bool:
+        """Whether a template or placeholder stands in `text[start:end]`."""
+        at = bisect_left(self.holes, (end, 0)) - 1
+        return at >= 0 and self.holes[at][1] > start
+
+
+def mask(text: str) -> Masked:
+    """Shell text as bytes of the same length."""
+    holes: list[tuple[int, int]] = []
+    branches: list[tuple[int, int, Branch]] = []
+    if "{{" in text or "{%" in text:
+        from envdoctor.readers import template_mask
+
+        templates = template_mask.mask(text)
+        text, branches = templates.text, templates.branches
+        holes += templates.spans
+    if "<" in text:
+        holes += [match.span() for match in _PLACEHOLDER.finditer(text)]
+        text = _PLACEHOLDER.sub(_filler, text)
+    return Masked(_simplified(text).encode("ascii"), sorted(holes), branches)
+
+
+def _simplified(text: str) -> str:
+    if "\r" in text:
+        text = _BLANK_CARRIAGE.sub(" ", text)
+    if not text.isascii() or "\0" in text:
+        text = _NOT_ASCII.sub(".", text)
+    if "${" in text:
+        text = _OPERAND.sub(lambda m: m[1] + re.sub(r"\W", "x", m[2]), text)
+        text = _SUBSTRING.sub(lambda m: m[1] + ":" + "1" * (len(m[2]) - 1), text)
+    if "((" in text:
+        text = _ARITHMETIC.sub(_ones, text)
+        if "10#" in text:
+            text = _BASE.sub("10+", text)
+    stripped = text.rstrip()
+    if stripped.endswith("\\"):
+        text = stripped[:-1] + " " + text[len(stripped) :]
+    return text
+
+
+def _filler(match: re.Match[str]) -> str:
+    return "x" * len(match[0])
+
+
+def _ones(match: re.Match[str]) -> str:
+    """`$((...))` with its inside made one number; line ends stay."""
+    whole = match[0]
+    if "$(" in whole[3:] or "`" in whole:
+        return whole
+    return "$((" + re.sub(r"[^\n]", "1", whole[3:-2]) + "))"

@@ -1,0 +1,74 @@
+"""Parts of a script that the parser could not read: read again line by line, so that nothing there is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from envdoctor.readers.shell_state import Context, State
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from envdoctor.readers.shell_walk import Walker
+
+MOST_PROBLEMS = 20
+MOST_LINES = 2000
+LONGEST_LINE = 20_000
+_STATEMENTS = frozenset((
+    "variable_assignment", "variable_assignments", "declaration_command", "unset_command", "command", "pipeline",
+    "list", "redirected_statement", "if_statement", "while_statement", "for_statement", "c_style_for_statement",
+    "case_statement", "function_definition", "subshell", "compound_statement", "test_command", "negated_command",
+))  # fmt: skip
+_CONTINUED = re.compile(r"(?:[^\n]*\\\n)*[^\n]*")
+
+
+def recover(walker: Walker, node: Node, context: Context) -> None:
+    """Visit what is whole inside an error; the lines in between are parsed one by one."""
+    if context.recovered:
+        walker.push(node.named_children, context)
+        return
+    inner = replace(context, recovered=True)
+    whole = [child for child in node.named_children if child.type in _STATEMENTS and not child.has_error]
+    visits: list[Node] = []
+    at = node.start_byte
+    for child in whole:
+        visits += _lines(walker, at, child.start_byte)
+        visits.append(child)
+        at = max(at, child.end_byte)
+    visits += _lines(walker, at, node.end_byte)
+    walker.push(visits, inner)
+
+
+def _lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
+    """The trees of the lines of a gap, each parsed for itself."""
+    from envdoctor.readers.shell_walk import parse
+
+    text = walker.state.text
+    for _ in range(MOST_LINES):
+        if start >= end:
+            return
+        match = _CONTINUED.match(text, start, end)
+        stop = match.end() if match else end
+        line = text[start:stop]
+        if stop - start <= LONGEST_LINE and ("=" in line or "$" in line or "x" in line) and line.strip():
+            yield parse(walker.state.masked.data, start, stop).root_node
+        start = stop + 1
+
+
+def report(state: State, root: Node) -> None:
+    """State a problem for each part that could not be read."""
+    stack = [root]
+    found = 0
+    while stack and found < MOST_PROBLEMS:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            what = f"`{node.type}` is missing" if node.is_missing else "not readable as shell"
+            line_end = state.text.find("\n", node.start_byte, node.end_byte)
+            end = node.end_byte if line_end == -1 else line_end
+            state.problem(f"{what}; read on line by line", node.start_byte, max(end, node.start_byte))
+            found += 1
+        elif node.has_error:
+            stack.extend(reversed(node.children))

@@ -1,0 +1,300 @@
+"""What the shell reader knows while it walks through one text, and how it states facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from envdoctor.facts import (
+    Branch,
+    Channel,
+    Exported,
+    FileFacts,
+    Inclusion,
+    Launch,
+    Op,
+    Place,
+    Problem,
+    Scope,
+    Setting,
+    Use,
+    Value,
+)
+from envdoctor.readers.embedded import merge, next_order, read_embedded
+from envdoctor.readers.shell_mask import Masked
+from envdoctor.readers.shell_words import Word, value_of
+from envdoctor.source import Source
+
+PROCESS = Scope()
+LONGEST_CONDITION = 100
+COMMENT_LINES = 20
+MOST_EXPANSIONS = 5
+MOST_WORDS = 1000
+MOST_ALTERNATIVES = 8
+_TRAILING = re.compile(r"[ \t;&)}]*(?:\b(?:fi|done|esac)\b[ \t;]*)?#(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where the output of a command goes: into a file of that name, into another command, or into a variable."""
+
+    kind: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is around a statement."""
+
+    scope: Scope = PROCESS
+    branch: tuple[Branch, ...] = ()
+    output: Output | None = None
+    depth: int = 0
+    """How many substitutions are around it."""
+    recovered: bool = False
+    """Whether the statement was parsed for itself, out of an error."""
+
+
+@dataclass(slots=True)
+class Definition:
+    """Words that were put into a variable: one for a string, any number for an array."""
+
+    words: list[Word]
+    branch: tuple[Branch, ...]
+    append: bool = False
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What text inside text takes over from the text around it."""
+
+    order: int = 0
+    scope: Scope = PROCESS
+    branch: tuple[Branch, ...] = ()
+    definitions: dict[str, list[Definition]] = field(default_factory=dict)
+    loops: dict[str, list[Word]] = field(default_factory=dict)
+
+
+class State:
+    """The facts found so far, and what is known of variables, options and order."""
+
+    def __init__(self, source: Source, masked: Masked, around: Surroundings) -> None:
+        self.source = source
+        self.text = source.text
+        self.masked = masked
+        self.facts = FileFacts(source.path, "shell")
+        self.around = around
+        self.order = around.order
+        self.definitions = around.definitions
+        self.loops = around.loops
+        self.allexport = False
+        self.bare: list[int] = []
+        self.exports: list[Setting] = []
+
+    def next_order(self) -> int:
+        """The number of the next fact."""
+        self.order += 1
+        return self.order - 1
+
+    def place(self, start: int, end: int) -> Place:
+        """The place of a part of the text."""
+        return self.source.place(start, end)
+
+    def setting(
+        self,
+        op: Op,
+        name: Word,
+        value: Word | None,
+        context: Context,
+        *,
+        channel: Channel = "shell",
+        exported: Exported = "yes",
+        via: str = "",
+        comment: str = "",
+        known: bool | None = None,
+        label: str = "",
+    ) -> Setting:
+        """State one setting. `label` is the variable where the word is only its carrier (`SINGULARITYENV_A`)."""
+        place = name.place() if value is None else span_place(name, value)
+        fact = Setting(
+            op,
+            label or name.text,
+            Value("unknown") if value is None else self.value(value, known),
+            place,
+            channel,
+            self.next_order(),
+            exported,
+            context.scope,
+            added(context.branch, name.branch),
+            via,
+            comment,
+            name.place(),
+            None if value is None else value_place(value),
+        )
+        self.facts.settings.append(fact)
+        return fact
+
+    def note_bare(self, fact: Setting) -> None:
+        """Remember an assignment just stated, which counts as exported if its name is exported elsewhere."""
+        if fact.exported == "no":
+            self.bare.append(len(self.facts.settings) - 1)
+        else:
+            self.exports.append(fact)
+
+    def value(self, word: Word, known: bool | None = None) -> Value:
+        """What a word gives."""
+        if known is None:
+            known = word.source is not self.source or not self.masked.touches(word.start, word.end)
+        return value_of(word, known)
+
+    def use(self, name: str, place: Place) -> None:
+        """State that the script does something with a variable."""
+        self.facts.uses.append(Use(name, place, self.next_order()))
+
+    def launch(
+        self, launcher: str, words: Sequence[str], place: Place, context: Context, inner: Sequence[str] = ()
+    ) -> None:
+        """State that a command carries another one, or starts ranks."""
+        self.facts.launches.append(
+            Launch(launcher, tuple(words), place, self.next_order(), context.scope, context.branch, inner=tuple(inner))
+        )
+
+    def inclusion(self, kind: str, word: Word, context: Context) -> None:
+        """State that another file is pulled in."""
+        fact = Inclusion(kind, word.text, word.place(), self.next_order(), context.branch)  # type: ignore[arg-type]
+        self.facts.inclusions.append(fact)
+
+    def problem(self, message: str, start: int, end: int) -> None:
+        """State that a part could not be read."""
+        self.facts.problems.append(Problem(message, self.place(start, end)))
+
+    def expanded(self, word: Word, depth: int = 0) -> list[Word]:
+        """The words that `$NAME` or `"${NAME[@]}"` becomes, as far as the text says; else the word itself."""
+        definitions = self.definitions.get(word.variable()) if word.expansions else None
+        if not definitions or depth >= MOST_EXPANSIONS:
+            return [word]
+        result: list[Word] = []
+        for definition in definitions:
+            for part in definition.words:
+                pieces = part.split() if len(definition.words) == 1 else [part]
+                for piece in pieces:
+                    if len(result) < MOST_WORDS:
+                        found = self.expanded(piece, depth + 1)
+                        result += [replace(w, branch=added(w.branch, definition.branch)) for w in found]
+        return result
+
+    def alternatives(self, name: str) -> list[list[Word]]:
+        """The words a variable may hold, once for each assignment that may be the last one."""
+        known = self.definitions.get(name, [])
+        result: list[list[Word]] = []
+        for index, first in enumerate(known):
+            if first.append and index:
+                continue
+            chain = [first, *(d for d in known[index + 1 :] if d.append and not exclusive(d.branch, first.branch))]
+            words = [replace(w, branch=added(w.branch, d.branch)) for d in chain for w in d.words]
+            result.append(words)
+        return result[:MOST_ALTERNATIVES]
+
+    def embed(self, source: Source, kind: str, scope: Scope, branch: tuple[Branch, ...]) -> None:
+        """Read text inside this text, and take its facts over."""
+        if not source.text.strip():
+            return
+        if kind == "shell":
+            around = Surroundings(self.order, scope, branch, dict(self.definitions), dict(self.loops))
+            from envdoctor.readers import shell
+
+            facts = shell.read_inside(source, around)
+        else:
+            facts = read_embedded(source, kind, self.order, scope, branch)
+        self.order = next_order(facts, self.order)
+        merge(self.facts, facts)
+
+    def comment(self, start: int, end: int) -> str:
+        """The comment behind a statement on its line, or else the lines of comment right above it."""
+        text = self.text
+        match = _TRAILING.match(text, end, _line_end(text, end))
+        if match and text[match.start(1) - 2] in " \t;&)}":
+            return match[1].lstrip("#").strip()
+        line_start = text.rfind("\n", 0, start) + 1
+        if not line_start or text[line_start:start].strip() not in ("", "{", "("):
+            return ""
+        above: list[str] = []
+        while line_start > 0 and len(above) < COMMENT_LINES:
+            previous = text.rfind("\n", 0, line_start - 1) + 1
+            line = text[previous : line_start - 1].lstrip()
+            if not line.startswith("#") or line.startswith("#!"):
+                break
+            above.append(line.lstrip("#").strip())
+            line_start = previous
+        return "\n".join(reversed(above))
+
+    def condition(self, start: int, end: int) -> str:
+        """Source text of a condition on one line, cut where it is long."""
+        text = " ".join(self.text[start : min(end, start + 4 * LONGEST_CONDITION)].split()).rstrip("; ")
+        return text if len(text) <= LONGEST_CONDITION else text[: LONGEST_CONDITION - 3] + "..."
+
+    def branch_id(self, kind: str, start: int) -> str:
+        """The identity of a construct, unique over all files."""
+        line, column = self.source.point(start)
+        return f"{self.source.path}:{line}:{column}:{kind}"
+
+    def scope_name(self, what: str, start: int) -> str:
+        """The name of a scope that has none of its own."""
+        line, column = self.source.point(start)
+        return f"{what} {line}:{column}"
+
+    def finish(self) -> FileFacts:
+        """Settle which bare assignments are exported elsewhere in the text, and give the facts out."""
+        by_name: dict[str, list[Setting]] = {}
+        for export in self.exports:
+            by_name.setdefault(export.name, []).append(export)
+        for index in self.bare:
+            fact = self.facts.settings[index]
+            if exports := by_name.get(fact.name):
+                self.facts.settings[index] = replace(fact, exported=_settled(fact, exports))
+        return self.facts
+
+
+def _settled(fact: Setting, exports: Iterable[Setting]) -> Exported:
+    """yes: an export in the same scope that holds whenever the assignment does; unknown: another export might."""
+    result: Exported = "no"
+    for export in exports:
+        if exclusive(fact.branch, export.branch):
+            continue
+        same = export.scope == fact.scope or export.scope == PROCESS
+        if same and fact.branch[: len(export.branch)] == export.branch:
+            return "yes"
+        result = "unknown"
+    return result
+
+
+def exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+    """Whether two facts never both happen."""
+    arms = {branch.id: branch.arm for branch in one}
+    return any(branch.id in arms and arms[branch.id] != branch.arm for branch in other)
+
+
+def added(branch: tuple[Branch, ...], more: tuple[Branch, ...]) -> tuple[Branch, ...]:
+    """Branches of a statement and those under which one of its words is there."""
+    return branch + tuple(b for b in more if b not in branch) if more else branch
+
+
+def span_place(first: Word, last: Word) -> Place:
+    """From the start of one word to the end of another; the first alone where they stand in different texts."""
+    if first.source is last.source:
+        return first.source.place(first.start, max(last.end, first.end))
+    return first.place()
+
+
+def value_place(word: Word) -> Place:
+    """Where a value stands, without the quotes around the whole of it."""
+    offsets = word.offsets
+    if offsets and offsets[-1] - offsets[0] + 1 == len(offsets):
+        return word.source.place(offsets[0], offsets[-1] + 1)
+    return word.place()
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end == -1 else end

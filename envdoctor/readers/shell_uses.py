@@ -1,0 +1,117 @@
+"""Where a script reads a variable and does something with it, and where it gives one a default on the way."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from envdoctor.facts import Exported
+from envdoctor.readers.shell_state import Context, State
+from envdoctor.readers.shell_words import expansion_end, read_word
+
+_REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*)(:?=)", re.ASCII)
+_ARITHMETIC = re.compile(r"\(\(([^\n]{1,400}?)\)\)")
+_BARE_NAME = re.compile(r"(?<![\w$.])[A-Z][A-Z0-9_]{3,}(?![\w(])")
+_QUOTE = re.compile(r"\\.|['\"]", re.DOTALL)
+_TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
+PRINTING = re.compile(
+    r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
+)
+
+
+def scan(state: State, start: int, end: int, context: Context, own: str = "", printing: bool = False) -> None:
+    """State the uses and the `${X:=d}` defaults in a part of the text.
+
+    `own` is the variable being assigned: a reference to itself is no use. `printing` says that the text only goes to
+    a terminal or a log.
+    """
+    text = state.text
+    at = text.find("$", start, end)
+    if at == -1:
+        return
+    literal = _single_quoted(text, start, end)
+    if "=" in text[at:end]:
+        _defaults(state, start, end, context, literal)
+    if printing:
+        return
+    for match in _REFERENCE.finditer(text, at, end):
+        name = match[1]
+        if name != own and not _quiet(text, match.start(), name, literal):
+            state.use(name, state.place(match.start(1), match.end(1)))
+    if "((" in text[at:end]:
+        _arithmetic(state, at, end, own)
+
+
+def scan_test(state: State, start: int, end: int, context: Context) -> None:
+    """State the uses in a test: `[ ... ]`, `[[ -v NAME ]]`, `(( NAME > 1 ))`."""
+    scan(state, start, end, context)
+    for match in _TESTED.finditer(state.text, start, end):
+        state.use(match[1], state.place(match.start(1), match.end(1)))
+    if state.text.startswith("((", start):
+        _arithmetic(state, start, end, "")
+
+
+def _arithmetic(state: State, start: int, end: int, own: str) -> None:
+    for outer in _ARITHMETIC.finditer(state.text, start, end):
+        for match in _BARE_NAME.finditer(state.text, outer.start(1), outer.end(1)):
+            if match[0] != own:
+                state.use(match[0], state.place(match.start(), match.end()))
+
+
+def _defaults(state: State, start: int, end: int, context: Context, literal: list[tuple[int, int]]) -> None:
+    for match in _DEFAULT.finditer(state.text, start, end):
+        if _escaped(state.text, match.start()) or _within(literal, match.start()):
+            continue
+        stop = expansion_end(state.text, match.start(), end)
+        name = read_word(state.source, match.start(1), match.end(1))
+        value = read_word(state.source, match.end(), max(match.end(), stop - 1))
+        exported: Exported = "yes" if state.allexport else "no"
+        comment = state.comment(start, end)
+        fact = state.setting("default", name, value, context, exported=exported, comment=comment)
+        state.note_bare(fact)
+
+
+def _quiet(text: str, at: int, name: str, literal: list[tuple[int, int]]) -> bool:
+    """Whether a reference is no use: escaped, in single quotes, or the variable forwarded under its own name."""
+    return _escaped(text, at) or _forwarded(text, at, name) or _within(literal, at)
+
+
+def _within(spans: list[tuple[int, int]], at: int) -> bool:
+    index = bisect_right(spans, (at, at)) - 1
+    return index >= 0 and spans[index][0] <= at < spans[index][1]
+
+
+def _escaped(text: str, at: int) -> bool:
+    count = 0
+    while at > count and text[at - 1 - count] == "\\" and count < 8:
+        count += 1
+    return count % 2 == 1
+
+
+def _forwarded(text: str, at: int, name: str) -> bool:
+    """`NAME=$NAME`, `NAME="${NAME}"`, `"NAME": "$NAME"`: the variable under its own name."""
+    before = text[max(0, at - len(name) - 10) : at].rstrip("\"'\\ ")
+    if not before.endswith(("=", ":")):
+        return False
+    before = before[:-1].rstrip("\"'\\ :")
+    return before.endswith(name) and not before[: -len(name)][-1:].isidentifier()
+
+
+def _single_quoted(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of a statement in single quotes."""
+    spans: list[tuple[int, int]] = []
+    if "'" not in text[start:end]:
+        return spans
+    double = False
+    position = start
+    while match := _QUOTE.search(text, position, end):
+        position = match.end()
+        if match[0] == '"':
+            double = not double
+        elif match[0] == "'" and not double:
+            close = text.find("'", position, end)
+            close = end if close == -1 else close
+            spans.append((match.start(), close))
+            position = close + 1
+    return spans
