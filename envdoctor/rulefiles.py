@@ -19,6 +19,9 @@ import envdoctor
 COMPILED = "compiled"
 """The folder under `rules/` that holds the JSON of a wheel."""
 
+KNOWLEDGE = ("catalog", "launchers", "targets", COMPILED)
+"""Folders of `rules/` that hold other knowledge than rules."""
+
 Build = Callable[[list[Path]], dict[str, Any]]
 
 
@@ -30,8 +33,9 @@ def rules_dir() -> Path:
 
 
 def rule_paths(folder: str, root: Path | None = None) -> list[Path]:
-    """The TOML files of a folder of `rules/` (`*`: of all folders), sorted."""
-    return sorted((root or rules_dir()).glob(f"{folder}/*.toml"))
+    """The TOML files of a folder of `rules/` (`*`: of all folders of rules), sorted."""
+    found = sorted((root or rules_dir()).glob(f"{folder}/*.toml"))
+    return [path for path in found if folder != "*" or path.parent.name not in KNOWLEDGE]
 
 
 def load_compiled(name: str, folder: str, build: Build) -> dict[str, Any]:
@@ -61,8 +65,9 @@ def compile_all(root: Path, out: Path) -> list[Path]:
     Add a kind here when `load_compiled` gets a new caller.
     """
     from envdoctor.catalog_build import build_catalog
+    from envdoctor.rulebook import build as build_rules
 
-    kinds: tuple[tuple[str, str, Build], ...] = (("catalog", "catalog", build_catalog),)
+    kinds: tuple[tuple[str, str, Build], ...] = (("catalog", "catalog", build_catalog), ("rules", "*", build_rules))
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name, folder, build in kinds:
@@ -88,9 +93,9 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 
 
 def _signature(paths: list[Path]) -> list[Any]:
-    """What the cached JSON depends on: the version, and path, size and time of every file."""
+    """What the cached JSON depends on: the version, and path, size and time of the files and of the code."""
     signature: list[Any] = [envdoctor.__version__]
-    for path in paths:
+    for path in [*paths, *sorted(Path(__file__).parent.glob("*.py"))]:
         status = path.stat()
         signature.append([str(path), status.st_size, status.st_mtime_ns])
     return signature

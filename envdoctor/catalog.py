@@ -1,0 +1,347 @@
+"""What is known of every environment variable: who reads it, since when, which values, and when it takes effect.
+
+The knowledge stands in `rules/catalog/*.toml`, one file per library or family, each variable in one file only.
+Shape of a file (every table is optional; `catalog_schema` checks it and refuses unknown keys):
+
+```toml
+[library.nccl]                    # a library that reads variables
+title = "NCCL"
+platform = "cuda"                 # cuda, rocm, ascend; absent: both
+counts = "rocm"                   # where the labels are not the library's own versions
+releases = ["2.3.5-5", "2.3.7-1"] # what was looked into, oldest first
+documented = ["6.4.0"]            # of these: known from changelogs only
+base = { "6.2" = "2.20.5" }       # ROCm release -> NCCL release that RCCL is built on
+
+[[prefix]]                        # a family of names
+name = "NCCL_"
+closed = true                     # a name that is not listed is read by nobody in `complete`
+complete = { nccl = ["2.3.5-5", "2.32.3"] }
+private = ["NCCL_TESTS_"]         # further families inside it: plug-ins, forks, tools
+build = ["NCCL_ROOT"]             # read by build systems (an entry that ends in _ is a family)
+foreign = "Huawei Ascend"         # somebody else's family: never judged
+triggers = ["CCL_"]               # what a file with such a name holds; absent: the prefix; []: full names
+
+[parser.strtoll]                  # a way of reading a value, shared by all variables whose value names it
+text = "..."                      # with number (which C or Python function), words, case, and bad as below
+
+[variable.NCCL_ALGO]
+status = "real"                   # ghost, documented-only, deprecated, build-time, debug-build, incidental (read,
+                                  # but set for other ends: never judged); absent: real
+platform = "cuda"                 # where it means something; absent: both
+neutral = ["0"]                   # values that ask for what the other platform does anyway
+kind, summary, note, evidence, read_at, cached, changes_bits
+replaced_by = "NCCL_X"            # a real name; `instead`: what to do, in words. `meant`: the real name that a ghost
+                                  # was plainly meant to be (an automatic rename is right only without `instead`)
+deprecated_since = { torch = "2.2" }
+read_by.nccl = { since = "2.5.6-1", until = "2.30.7-1", ... }
+                                  # since absent: not established; until absent: read in the newest release covered;
+                                  # older: may be older than since; pinned: a changelog names since, so nothing
+                                  # earlier reads it; probable: by the base version only; gaps, unsure: releases;
+                                  # component: part of the library; condition: when only; default: [[release, text]]
+value = { type = "list", parser = "strtoll", separator = ",", case = "insensitive", inverter = "^",
+          words = [...] | { nccl = [["2.5.6-1", [...]]] }, also = "regex of other accepted forms",
+          functions = [...], functions_since = { nccl = "2.24.3-1" }, range, unit, escapes, forms, regex, note }
+[[variable.NCCL_ALGO.bad]]        # a value that does not do what it seems to
+when = { unknown_word = true }    # one of values, matches, unknown_word, not_integer, trailing_text, outside, above,
+                                  # below, not_multiple_of, empty; with beside = "regex on the comment" and
+                                  # unless = ["words that are fine"]
+effect = "what happens"
+verdict = "refused"               # ignored, replaced, misread
+platform, library, since, until   # where it holds; weak: thin evidence
+[[variable.NCCL_ALGO.needs]]      # text, and setting = { name, words, unset, above } / version = { torch = ">=2.2" }
+[[variable.NCCL_ALGO.conflicts]]  # with (a name) or against (words), when, with_when (regexes on values), winner, why
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from envdoctor.catalog_releases import Library
+
+Status = Literal["real", "ghost", "documented-only", "deprecated", "build-time", "debug-build", "incidental"]
+Verdict = Literal["refused", "ignored", "replaced", "misread"]
+CONDITIONS = ("values", "matches", "unknown_word", "not_integer", "trailing_text", "outside", "above", "below",
+              "not_multiple_of", "empty")  # fmt: skip
+"""What can be wrong with the text of a value; `catalog_values` says exactly when each holds."""
+
+
+class CatalogError(Exception):
+    """A catalogue file that cannot be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A family of names. `complete` says for which releases of which library the list of its names is complete."""
+
+    name: str
+    closed: bool = False
+    complete: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    private: tuple[str, ...] = ()
+    build: tuple[str, ...] = ()
+    foreign: str = ""
+    triggers: tuple[str, ...] | None = None
+    note: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which releases of one library read a variable; labels are those of `Library.releases`."""
+
+    library: str
+    since: str | None = None
+    until: str | None = None
+    older: bool = False
+    pinned: bool = False
+    probable: bool = False
+    gaps: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
+    component: str = "core"
+    condition: str = ""
+    default: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+    evidence: str = ""
+
+    def state(self, library: Library, place: int) -> bool | None:
+        """Whether the release at `place` of `library.releases` reads it; None: not established."""
+        label = library.releases[place]
+        if self.since is None or label in self.unsure:
+            return None
+        if label in self.gaps:
+            return False
+        first = library.releases.index(self.since)
+        last = library.releases.index(self.until) if self.until else len(library.releases) - 1
+        if place < first:
+            return self._before(library, place, first)
+        if place > last:
+            return self._after(library, place, last)
+        return None if self.probable else True
+
+    def _before(self, library: Library, place: int, first: int) -> bool | None:
+        """Earlier than the first sighting: unread only if a release in between was really looked into."""
+        if self.older:
+            return None
+        looked = any(library.releases[i] not in library.documented for i in range(place, first))
+        return False if looked or self.pinned else None
+
+    @staticmethod
+    def _after(library: Library, place: int, last: int) -> bool | None:
+        """Later than the last sighting; a removal that a changelog names holds from there on."""
+        if library.releases[last] in library.documented:
+            return False
+        looked = any(library.releases[i] not in library.documented for i in range(last + 1, place + 1))
+        return False if looked else None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueGrammar:
+    """How a value is read. `words` and `range` are by library (`""`: any), then by release (`""`: all).
+
+    `number` names the function that reads a number; it, `words` and `case` may come from the parser.
+    """
+
+    type: str
+    parser: str = ""
+    number: str = ""
+    separator: str = ""
+    case: str = ""
+    inverter: str = ""
+    words: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
+    also: str = ""
+    functions: tuple[str, ...] = ()
+    functions_since: Mapping[str, str] = field(default_factory=dict)
+    range: Mapping[str, tuple[tuple[str, tuple[int, int]], ...]] = field(default_factory=dict)
+    unit: str = ""
+    escapes: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
+    regex: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BadValue:
+    """A class of values that do not do what they seem to. `condition` is one of `CONDITIONS`, `argument` its value."""
+
+    condition: str
+    argument: Any
+    effect: str
+    verdict: Verdict
+    beside: str = ""
+    unless: tuple[str, ...] = ()
+    platform: str = ""
+    library: str = ""
+    since: str | None = None
+    until: str | None = None
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NeededSetting:
+    """Another variable that has to be set to one of `words`, or above a number; `unset` is as good if it says so."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    above: int | None = None
+    unset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a variable needs to have an effect; machine-readable where `setting` or `version` is given."""
+
+    text: str
+    setting: NeededSetting | None = None
+    version: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two settings that meet. `with_name` is a variable, else `against` says what it is; `when` and `with_when` are
+    regexes that the whole values match (`""`: any). `winner` is a name, `both`, `error` or words."""
+
+    why: str
+    winner: str = ""
+    with_name: str = ""
+    against: str = ""
+    when: str = ""
+    with_when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Everything the catalogue says of one variable. `file` is the file that says it."""
+
+    name: str
+    file: str
+    status: Status = "real"
+    platform: str = "both"
+    readings: tuple[Reading, ...] = ()
+    value: ValueGrammar | None = None
+    bad: tuple[BadValue, ...] = ()
+    needs: tuple[Need, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    neutral: tuple[str, ...] = ()
+    kind: str = ""
+    read_at: str = ""
+    cached: bool | None = None
+    changes_bits: str = ""
+    summary: str = ""
+    note: str = ""
+    replaced_by: str | None = None
+    instead: str = ""
+    meant: str | None = None
+    deprecated_since: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def read_by(self) -> dict[str, Reading]:
+        """The readings by library."""
+        return {reading.library: reading for reading in self.readings}
+
+    @property
+    def retired(self) -> bool:
+        """Something read it once, and nothing does in its newest release."""
+        return bool(self.readings) and all(reading.until is not None for reading in self.readings)
+
+    def read_in(self, catalog: Catalog, library: str, version: str | None) -> bool | None:
+        """Whether `library` reads it in `version`; None: that release is not covered, or its releases differ."""
+        known = catalog.libraries.get(library)
+        places = known.around(version) if known and version else ()
+        if known is None or version is None or not places:
+            return None
+        reading = self.read_by.get(library)
+        if reading is None:
+            prefix = catalog.prefix_of(self.name)
+            span = prefix.complete.get(library) if prefix else None
+            return False if span and known.within(version, *span) else None
+        states = {reading.state(known, place) for place in places}
+        return states.pop() if len(states) == 1 else None
+
+
+class Variables(Mapping[str, Variable]):
+    """The variables by name, in order; each is made when it is asked for."""
+
+    def __init__(self, catalog: Catalog, names: Sequence[str]) -> None:
+        self._catalog = catalog
+        self._names = names
+
+    def __getitem__(self, name: str) -> Variable:
+        found = self._catalog.variable(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Catalog:
+    """The loaded catalogue. `table` is what `catalog_build` makes; variables in it are packed until asked for."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        from envdoctor import catalog_read
+
+        self._raw: Mapping[str, str] = table["variables"]
+        self._made: dict[str, Variable] = {}
+        self._parsers: Mapping[str, Any] = table["parsers"]
+        self._triggers = tuple(token.encode() for token in table["triggers"])
+        self._real = tuple(table["real"])
+        self._make = catalog_read.variable_from
+        libraries = table["libraries"].items()
+        self.libraries: Mapping[str, Library] = {name: catalog_read.library_from(name, v) for name, v in libraries}
+        self.prefixes: tuple[Prefix, ...] = tuple(catalog_read.prefix_from(v) for v in table["prefixes"])
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """All variables by name."""
+        return Variables(self, list(self._raw))
+
+    def variable(self, name: str) -> Variable | None:
+        """The variable of that name, or None."""
+        if name not in self._made:
+            text = self._raw.get(name)
+            if text is None:
+                return None
+            self._made[name] = self._make(name, text, self._parsers)
+        return self._made[name]
+
+    def prefix_of(self, name: str) -> Prefix | None:
+        """The longest family that a name belongs to, or None."""
+        found = [prefix for prefix in self.prefixes if name.startswith(prefix.name)]
+        return max(found, key=lambda prefix: len(prefix.name), default=None)
+
+    def real_names(self) -> tuple[str, ...]:
+        """Names that something reads or read (status real or deprecated), in order: what a slip may have meant."""
+        return self._real
+
+    def triggers(self) -> tuple[bytes, ...]:
+        """Tokens of which a file holds at least one if a listed variable or a near miss of its family is in it."""
+        return self._triggers
+
+
+def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
+    """The catalogue that comes with envdoctor, with further files of the same shape laid over it.
+
+    A variable, library or prefix that a further file names replaces ours. `CatalogError`: a file cannot be used.
+    """
+    from envdoctor.rulefiles import load_compiled
+
+    table = load_compiled("catalog", "catalog", _build)
+    if extra:
+        from envdoctor.catalog_build import laid_over
+
+        table = laid_over(table, extra)
+    return Catalog(table)
+
+
+def _build(paths: list[Path]) -> dict[str, Any]:
+    from envdoctor.catalog_build import build_catalog
+
+    return build_catalog(paths)
