@@ -1,0 +1,58 @@
+"""Quoted strings of JSON and YAML: the text the process gets, and where each of its characters stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+_SIMPLE = {
+    "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
+    "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
+}  # fmt: skip
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.)|\n)", re.DOTALL)
+_TWICE = re.compile("''")
+_DOLLARS = re.compile(r"\$\$")
+
+Text = tuple[str, Sequence[int]]
+"""Text and the offset of each of its characters in the text it was taken from."""
+
+
+def plain(text: str, start: int) -> Text:
+    """Text that stands as it is, from offset `start` on."""
+    return text, range(start, start + len(text))
+
+
+def double_quoted(inside: Text) -> Text:
+    """The inside of a double-quoted string without its escapes."""
+    return _replaced(inside, _ESCAPE, _unescaped) if "\\" in inside[0] else inside
+
+
+def single_quoted(inside: Text) -> Text:
+    """The inside of a single-quoted YAML scalar: `''` is one quote."""
+    return _replaced(inside, _TWICE, lambda _: "'") if "''" in inside[0] else inside
+
+
+def undollared(text: Text) -> Text:
+    """Text with `$$` made one dollar, as compose does."""
+    return _replaced(text, _DOLLARS, lambda _: "$") if "$$" in text[0] else text
+
+
+def _replaced(text: Text, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Text:
+    pieces: list[str] = []
+    offsets: list[int] = []
+    done = 0
+    for match in pattern.finditer(text[0]):
+        pieces += [text[0][done : match.start()], new(match)]
+        offsets += text[1][done : match.start()]
+        offsets += [text[1][match.start()]] * len(pieces[-1])
+        done = match.end()
+    offsets += text[1][done:]
+    return "".join([*pieces, text[0][done:]]), offsets
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    if digits:
+        code = int(digits, 16)
+        return chr(code) if code < 0x110000 else "\ufffd"
+    return _SIMPLE.get(match[4], match[4]) if match[4] else ""

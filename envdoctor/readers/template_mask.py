@@ -1,0 +1,123 @@
+"""Helm, Go and Jinja templates around YAML and Dockerfiles: blanked in place, so that every position holds.
+
+A line that holds nothing but templates becomes empty lines (a line of blanks would count for the indentation of a
+block scalar); a template inside a line becomes a word of the same length.
+Conditions (`{{ if }}`, `{% if %}`) are kept as branches: what stands in two arms never both happens.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from envdoctor.facts import Branch
+
+LONGEST = 4000
+"""Characters a template may span; a longer one is read as text, so that the search stays bounded."""
+MOST_BRANCHES = 2000
+FILLER = "_"
+
+_CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}"}
+_OPENING = re.compile(r"\{[{%]|(?<!\$)\{#")
+_CONTROL = re.compile(r"\{[{%][-~+]?\s*(else if|elif|else|end\w*|if|with|range|for|define|block|macro)\b")
+_BLOCK_COMMENT = re.compile(r"\{\{-?\s*/\*")
+
+
+@dataclass(slots=True)
+class Masked:
+    """`text` has the length of the original; `branches` are (start, end, branch), in the order of their ends."""
+
+    text: str
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    branches: list[tuple[int, int, Branch]] = field(default_factory=list)
+
+    def touches(self, start: int, end: int) -> bool:
+        """Whether a template stands in `text[start:end]`."""
+        at = bisect_left(self.spans, (end, 0)) - 1
+        return at >= 0 and self.spans[at][1] > start
+
+    def around(self, offset: int) -> tuple[Branch, ...]:
+        """The branches around a position, outermost first."""
+        found = [(start, branch) for start, end, branch in self.branches if start <= offset < end]
+        return tuple(branch for _, branch in sorted(found, key=lambda item: item[0]))
+
+
+def mask(text: str) -> Masked:
+    """Text with its templates masked; the text itself where there are none."""
+    if "{{" not in text and "{%" not in text:
+        return Masked(text)
+    spans = list(_templates(text))
+    pieces: list[str] = []
+    done = 0
+    for start, end in _joined(text, spans):
+        begin, cover = _cover(text, start, end)
+        pieces += [text[done:begin], cover]
+        done = end
+    pieces.append(text[done:])
+    return Masked("".join(pieces), spans, list(islice(_branches(text, spans), MOST_BRANCHES)))
+
+
+def _templates(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of `{{ }}`, `{% %}` and `{# #}`; what is not closed within LONGEST characters is no template."""
+    at = 0
+    while match := _OPENING.search(text, at):
+        start = match.start()
+        closing = "*/}}" if _BLOCK_COMMENT.match(text, start) else _CLOSINGS[match.group()]
+        limit = start + LONGEST
+        end = text.find("*/ -}}", start, limit) if closing == "*/}}" else -1
+        length = 6
+        if end == -1:
+            end, length = text.find(closing, start + 2, limit), len(closing)
+        if end == -1 and closing == "*/}}":
+            end, length = text.find("}}", start + 2, limit), 2
+        if end == -1:
+            at = start + 1
+            continue
+        at = end + length
+        if match.group() != "{#" or "\n" not in text[start:at]:
+            yield start, at
+
+
+def _joined(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans with those that touch on one line, blanks between them only, made one."""
+    pending: tuple[int, int] | None = None
+    for start, end in spans:
+        if pending and not text[pending[1] : start].strip(" \t"):
+            pending = (pending[0], end)
+            continue
+        if pending:
+            yield pending
+        pending = (start, end)
+    if pending:
+        yield pending
+
+
+def _cover(text: str, start: int, end: int) -> tuple[int, str]:
+    """Where the cover begins, and it: line ends for a template with its lines for itself, else filler."""
+    line = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    if not text[line:start].strip() and not text[end : stop if stop != -1 else len(text)].strip():
+        return line, "\n" * (end - line)
+    return start, re.sub(r"[^\r\n]", " " if "\n" in text[start:end] else FILLER, text[start:end])
+
+
+def _branches(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int, Branch]]:
+    stack: list[tuple[int, str, str, int]] = []  # where the arm starts, identity or "", condition, number of the arm
+    for start, end in spans:
+        match = _CONTROL.match(text, start)
+        word = match.group(1) if match else ""
+        if not word:
+            continue
+        if word.startswith(("end", "else", "elif")):
+            if not stack:
+                continue
+            began, identity, condition, arm = stack.pop()
+            if identity:
+                yield began, start, Branch(identity, str(arm), condition)
+            if not word.startswith("end"):
+                stack.append((end, identity, text[start:end], arm + 1))
+        else:
+            stack.append((end, f"template:{start}" if word in ("if", "with") else "", text[start:end], 0))

@@ -1,0 +1,186 @@
+"""Environments in YAML: maps, lists of name and value, lists of `A=1`, lists of bare names, text of lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from envdoctor.facts import Op, Place, Setting, Value
+from envdoctor.readers.collector import Collector, comment_at
+from envdoctor.readers.embedded import mapped
+from envdoctor.readers.quoted_text import Text
+from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.readers.yaml_keys import IDENTIFIER, VARIABLE
+from envdoctor.readers.yaml_kinds import Context, keys_of
+from envdoctor.readers.yaml_nodes import Document, items
+from envdoctor.readers.yaml_scopes import below
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEEPEST = 4
+LONGEST_SHOWN = 80
+PAIR_NAMES = ("name", "Name", "key", "variable", "envName")
+PAIR_VALUES = ("value", "Value", "val", "default")
+NULLS = ("", "~", "null", "Null", "NULL")
+DOLLAR_ESCAPES = ("compose", "kubernetes", "gitlab")
+"""Kinds in which `$$` is one dollar."""
+
+_ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.ASCII)
+_ASSIGNMENTS = re.compile(r"(?:^|[,;\s])([A-Z_][A-Z0-9_]*)=")
+
+
+@dataclass(slots=True)
+class EnvironmentReader:
+    """Reads the values of keys that name an environment; `nested` reads text that is YAML again."""
+
+    document: Document
+    out: Collector
+    budget: list[int]
+    nested: Callable[[ScalarNode, Context], None]
+
+    def read(self, node: Node, context: Context, depth: int = 0) -> None:
+        """State the settings of an environment."""
+        if depth > DEEPEST or self.budget[0] <= 0 or self.out.full:
+            return
+        if isinstance(node, MappingNode):
+            self.mapping(node, context, depth)
+        elif isinstance(node, SequenceNode):
+            for item in node.value:
+                self.budget[0] -= 1
+                self.item(item, context, depth)
+        elif isinstance(node, ScalarNode):
+            self.text(node, context)
+
+    def mapping(self, node: MappingNode, context: Context, depth: int) -> None:
+        """`KEY: value` pairs; maps and lists under keys in lower case are environments of their own."""
+        for name, key, value in items(self.document, node, self.budget):
+            if VARIABLE.fullmatch(name):
+                self.variable(name, key, value, context)
+            elif not isinstance(value, ScalarNode):
+                self.read(value, below(self.document, context, name, value), depth + 1)
+
+    def variable(self, name: str, key: Node, node: Node, context: Context) -> None:
+        """One variable of a map, whose value may itself be a map with the value and what describes it."""
+        if self.out.full:
+            return
+        keys = keys_of(self.document, node)
+        inner = next((keys[mark] for mark in PAIR_VALUES if isinstance(keys.get(mark), ScalarNode)), None)
+        if keys and inner is None and not {"valueFrom", "secretKeyRef", "configMapKeyRef", "fieldRef"} & keys.keys():
+            if any(VARIABLE.fullmatch(mark) for mark in keys):
+                self.read(node, below(self.document, context, name, node), DEEPEST)
+            return
+        self.state(name, self.document.place(key, key), key, inner or node, context)
+
+    def item(self, node: Node, context: Context, depth: int) -> None:
+        """One item of a list."""
+        if self.out.full:
+            return
+        if isinstance(node, ScalarNode):
+            self.word(node, context, depth)
+            return
+        keys = keys_of(self.document, node)
+        name_key = next((keys[mark] for mark in PAIR_NAMES if isinstance(keys.get(mark), ScalarNode)), None)
+        if name_key is None or not ({*PAIR_VALUES, "valueFrom"} & keys.keys() or len(keys) == 1):
+            self.read(node, context, depth + 1)
+            return
+        name = self.document.text(name_key)
+        if not self.accepts(name, context):
+            return
+        value = next((keys[mark] for mark in PAIR_VALUES if mark in keys), keys.get("valueFrom"))
+        self.state(name, self.document.inner_place(name_key), name_key, value, context)
+
+    def accepts(self, name: str, context: Context) -> bool:
+        """Whether a name of a list is a variable: any name where the format is plain, else capitals only."""
+        pattern = IDENTIFIER if context.kind.name in ("kubernetes", "compose") else VARIABLE
+        return bool(pattern.fullmatch(name))
+
+    def state(self, name: str, name_place: Place, first: Node, node: Node | None, context: Context) -> None:
+        """State a setting whose name and value are nodes; without a value node the value is empty."""
+        op: Op = "set"
+        value = Value("literal", "")
+        if isinstance(node, ScalarNode):
+            op, value = self.value(node, context)
+        elif node is not None:
+            shown = " ".join(self.document.raw(node).split())
+            value = Value("unknown", shown[:LONGEST_SHOWN])
+        spans = [self.document.span(part) for part in (node, first) if part is not None]
+        start, end = spans[-1][0], max(spans[0][1], spans[-1][1])
+        self.emit(
+            op, name, value, self.document.source.place(start, end), context, name_place,
+            self.document.inner_place(node) if node is not None else None, (start, *(last for _, last in spans)),
+        )  # fmt: skip
+
+    def value(self, node: ScalarNode, context: Context) -> tuple[Op, Value]:
+        """What a scalar gives to a variable; nothing at all means that the caller has to give it."""
+        text = self.document.text(node)
+        if not node.style and text in NULLS and context.kind.channel != "ci":
+            wanted = context.kind.channel in ("compose", "task")
+            return ("pass", Value("unknown")) if wanted else ("set", Value("unknown", text))
+        return "set", self.template(text, context)
+
+    def template(self, text: str, context: Context) -> Value:
+        """Text as a value."""
+        return value_of(parts_of(text, context.kind.name in DOLLAR_ESCAPES), text)
+
+    def word(self, node: ScalarNode, context: Context, depth: int) -> None:
+        """`A=1`, or a bare name, which is forwarded from the caller."""
+        text = self.document.text(node)
+        if match := _ASSIGNMENT.match(text):
+            if self.accepts(match[1], context):
+                self.assignment(self.document.mapped_text(node), match.span(1), match.end(), context, node)
+            return
+        if depth == 0 and context.kind.name != "kubernetes" and self.accepts(text, context):
+            place = self.document.inner_place(node)
+            self.emit("pass", text, Value("unknown"), place, context, place, None, self.document.span(node))
+
+    def assignment(self, text: Text, name: tuple[int, int], value: int, context: Context, node: Node) -> None:
+        """`A=1` in text whose characters have their own places; the value goes on to the end of the text."""
+        source = mapped(self.document.source, *text)
+        first, last = name
+        place = source.place(first, len(text[0]))
+        given = self.template(text[0][value:], context)
+        value_place = source.place(value, len(text[0])) if value < len(text[0]) else None
+        span = text[1][first], max(self.document.span(node)[1], text[1][-1])
+        self.emit("set", text[0][first:last], given, place, context, source.place(first, last), value_place, span)
+
+    def text(self, node: ScalarNode, context: Context) -> None:
+        """An environment given as text: YAML again, lines `A=1`, or several `A=1` on one line."""
+        whole = self.document.mapped_text(node)
+        if node.style in ("|", ">") and re.match(r"\s*(?:- |[\w.]+:\s)", whole[0]):
+            self.nested(node, context)
+            return
+        for start, line in _lines(whole[0]):
+            if line.lstrip().startswith("#"):
+                continue
+            matches = list(_ASSIGNMENTS.finditer(line)) if _ASSIGNMENT.match(line) else []
+            for number, match in enumerate(matches):
+                stop = matches[number + 1].start() if number + 1 < len(matches) else len(line)
+                stop = len(line[:stop].rstrip(",; \t"))
+                part = whole[0][start : start + stop], whole[1][start : start + stop]
+                self.assignment(part, match.span(1), match.end(), context, node)
+
+    def emit(
+        self, op: Op, name: str, value: Value, place: Place, context: Context, name_place: Place,
+        value_place: Place | None, offsets: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        """State one setting; `offsets` are its start and the ends behind which its comment may stand."""
+        kind = context.kind
+        self.out.add(
+            Setting(
+                op, name, value, place, kind.channel, self.out.order, kind.exported, context.scope,
+                self.document.masked.around(offsets[0]), kind.via,
+                comment_at(self.document.source, *offsets), name_place, value_place,
+            )
+        )  # fmt: skip
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    found, at = [], 0
+    for line in text.split("\n"):
+        found.append((at, line))
+        at += len(line) + 1
+    return found
