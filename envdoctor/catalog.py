@@ -10,6 +10,7 @@ platform = "cuda"                 # cuda, rocm, ascend; absent: both
 counts = "rocm"                   # where the labels are not the library's own versions
 releases = ["2.3.5-5", "2.3.7-1"] # what was looked into, oldest first
 documented = ["6.4.0"]            # of these: known from changelogs only
+current = "2.3.7-1"               # the oldest that we count as still in use
 base = { "6.2" = "2.20.5" }       # ROCm release -> NCCL release that RCCL is built on
 
 [[prefix]]                        # a family of names
@@ -120,6 +121,12 @@ class Reading:
         if place > last:
             return self._after(library, place, last)
         return None if self.probable else True
+
+    def ended(self, library: Library) -> bool:
+        """No release reads it any more that we count as in use."""
+        if self.until is None:
+            return False
+        return not library.current or library.releases.index(self.until) < library.releases.index(library.current)
 
     def _before(self, library: Library, place: int, first: int) -> bool | None:
         """Earlier than the first sighting: unread only if a release in between was really looked into."""
@@ -242,10 +249,9 @@ class Variable:
         """The readings by library."""
         return {reading.library: reading for reading in self.readings}
 
-    @property
-    def retired(self) -> bool:
-        """Something read it once, and nothing does in its newest release."""
-        return bool(self.readings) and all(reading.until is not None for reading in self.readings)
+    def retired(self, catalog: Catalog) -> bool:
+        """Something read it once, and nothing has since before the oldest release of each that is still in use."""
+        return bool(self.readings) and all(r.ended(catalog.libraries[r.library]) for r in self.readings)
 
     def read_in(self, catalog: Catalog, library: str, version: str | None) -> bool | None:
         """Whether `library` reads it in `version`; None: that release is not covered, or its releases differ."""

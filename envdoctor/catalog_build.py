@@ -81,6 +81,8 @@ def _check_library(where: str, name: str, entry: Raw, merged: Raw) -> None:
         fail(f"{where}.releases", "a label stands there twice")
     for label in entry.get("documented", ()):
         _label(f"{where}.documented", label, releases)
+    if "current" in entry:
+        _label(f"{where}.current", entry["current"], releases)
 
 
 def _check_parser(where: str, name: str, entry: Raw, merged: Raw) -> None:

@@ -45,7 +45,8 @@ class Library:
 
     `counts` names what the labels count where that is not the library's own version (RCCL: `rocm`).
     `documented` are labels known from changelogs and documents only: a name listed for one is read there, a name not
-    listed for one may still be. `base` gives, for a ROCm release, the NCCL release that RCCL is built on.
+    listed for one may still be. `current` is the oldest release that we count as in use. `base` gives, for a ROCm
+    release, the NCCL release that RCCL is built on.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Library:
     counts: str = ""
     releases: tuple[str, ...] = ()
     documented: frozenset[str] = frozenset()
+    current: str = ""
     base: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     evidence: tuple[str, ...] = ()

@@ -206,8 +206,8 @@ VARIABLE = table(
                        "process-group", "first-gemm", "first-conv", "backend-start", "never-cached")},
 )  # fmt: skip
 LIBRARY = table(
-    {"title": text, "platform": PLATFORM, "counts": text, "releases": texts, "documented": texts, "base": each(text),
-     "note": text, "evidence": texts},
+    {"title": text, "platform": PLATFORM, "counts": text, "releases": texts, "documented": texts, "current": text,
+     "base": each(text), "note": text, "evidence": texts},
     required=("title",),
 )  # fmt: skip
 PREFIX = table(
