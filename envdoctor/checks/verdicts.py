@@ -163,7 +163,7 @@ def _release(variable: Variable, catalog: Catalog, target: Target) -> Verdict | 
         what = " and ".join(_release_of(catalog.libraries[r.library], v) for r, v in known)
         message = f"{variable.name} is not read by {what}, but {_span(known[0][0], catalog)}"
         return Verdict("other-release", message, _way_out(variable), variable.replaced_by, _evidence(variable))
-    if all(r.until is not None for r in readings):
+    if all(r.ended(catalog.libraries[r.library]) for r in readings):
         spans = "; ".join(_span(r, catalog) for r in readings)
         message = f"no current release reads {variable.name}: {spans}"
         return Verdict("retired", message, _way_out(variable), variable.replaced_by, _evidence(variable))
