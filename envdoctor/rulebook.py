@@ -157,5 +157,6 @@ def rulebook_from(table: Mapping[str, Any]) -> Rulebook:
 def load_rulebook(extra: Sequence[Path] = ()) -> Rulebook:
     """The rules that come with envdoctor, and those of further files."""
     table = dict(load_compiled("rules", "*", build))
-    table.update(build(extra))
+    if extra:
+        table.update(build(extra))
     return rulebook_from(table)

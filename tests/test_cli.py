@@ -104,12 +104,14 @@ def test_a_reader_that_goes_away_is_no_error(tree: Tree) -> None:
 def imported(root: Path, *words: str) -> set[str]:
     """Top-level modules in memory after a scan."""
     code = (
-        "import sys; from envdoctor.cli import main; main(sys.argv[1:]);"
+        "import sys; from envdoctor.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
         "print(','.join(sorted({m.split('.')[0] for m in sys.modules})), file=sys.stderr)"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
-        [sys.executable, "-S", "-c", "import site; site.main();" + code, *words],
+        [sys.executable, "-S", "-c", "import site; site.main()\n" + code, *words],
         cwd=root, env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return set(run.stderr.strip().splitlines()[-1].split(","))

@@ -1,4 +1,4 @@
-"""The rules are found alike from wheel, sdist, editable install, a git address and a checkout; the hook runs for real."""
+"""Rules are found from wheel, sdist, editable install, a git address and a checkout; the hook runs for real."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor import checks
+from envdoctor.catalog import Catalog
 from envdoctor.checks import Context, verdicts
 from envdoctor.checks.verdicts import Verdict
 from envdoctor.facts import Setting
@@ -21,7 +22,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     wanted = rule.parameters["verdicts"]
     for setting in checks.judged(context.facts.settings):
         verdict = _verdict(setting.name, context)
-        if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting):
+        if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting, context.catalog):
             yield _finding(rule, setting, verdict)
 
 
@@ -34,10 +35,13 @@ def _verdict(name: str, context: Context) -> Verdict | None:
     return verdict
 
 
-def _excused(verdict: Verdict, setting: Setting) -> bool:
-    """Under a condition that tests for the platform or the release, the script knows what it does."""
+def _excused(verdict: Verdict, setting: Setting, catalog: Catalog) -> bool:
+    """The script tests for the platform or the release and knows what it does, or asks for what is the case anyway."""
     if verdict.kind not in ("other-platform", "other-release"):
         return False
+    variable = catalog.variable(setting.name)
+    if variable is not None and setting.value.known in variable.neutral:
+        return True
     return any(PLATFORM_TEST.search(branch.condition) for branch in setting.branch)
 
 

@@ -34,6 +34,13 @@ SAME_WORDS = {
     "CHECKS": "CHECK",
 }  # fmt: skip
 SWITCHES = {"ENABLE", "DISABLE"}
+FILLERS = {"IB", "SOCKET", "NET", "ENABLE"}
+"""Words that people leave out of a name."""
+GENERIC = {
+    "TIMEOUT", "MS", "SEC", "RETRY", "CNT", "DEBUG", "LEVEL", "ENABLE", "DISABLE", "SIZE", "MODE", "PATH", "FILE", "TYPE",
+    "NUM", "MAX", "MIN", "THRESHOLD", "CACHE", "DIR", "INDEX", "NTHREADS", "NCHANNELS", "INTERVAL", "PORT", "RATE",
+}  # fmt: skip
+"""Words that say nothing of what a setting is about: sharing only these makes no kin."""
 FEWEST_LETTERS = 9
 """Shorter names have too many neighbours for an edit distance to mean anything."""
 
@@ -92,13 +99,13 @@ def _kin(name: str, candidate: str) -> bool:
 
 
 def _one_word_missing(wanted: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    """`words` is `wanted` and one word more, a switch word or a word in the middle: NCCL_IFNAME, NCCL_SOCKET_IFNAME."""
+    """`words` is `wanted` and one filler more (NCCL_IFNAME, NCCL_SOCKET_IFNAME), and something special is shared."""
     rest = list(words[1:])
     for word in wanted[1:]:
         if word not in rest:
             return False
         rest.remove(word)
-    return len(rest) == 1 and (len(wanted) > 2 or wanted[1] == "IFNAME")
+    return len(rest) == 1 and rest[0] in FILLERS and not GENERIC.issuperset(wanted[1:])
 
 
 def by_letters(name: str, real: Iterable[str]) -> str | None:

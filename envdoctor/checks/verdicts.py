@@ -71,8 +71,11 @@ def _prefix_slip(name: str, catalog: Catalog) -> bool:
 
 
 def _one_letter_off(word: str, known: str) -> bool:
-    """One letter was changed, added, lost or swapped with its neighbour."""
-    if word == known or len(known) < 4 or abs(len(word) - len(known)) > 1:
+    """One letter was changed, added, lost or swapped with its neighbour; another first letter is another library.
+
+    HCCL, UCCL, LCCL, MCCL and more are libraries of their own, so NCCL with another first letter is no slip.
+    """
+    if word == known or word[0] != known[0] or len(known) < 4 or abs(len(word) - len(known)) > 1:
         return False
     start = next((i for i, (a, b) in enumerate(zip(word, known, strict=False)) if a != b), min(len(word), len(known)))
     a, b = word[start:], known[start:]
@@ -85,7 +88,7 @@ def _is_real(name: str, catalog: Catalog, target: Target) -> bool:
     if variable is None or variable.status not in ("real", "deprecated"):
         return False
     readings = _here(variable, catalog, target)
-    return any(r.until is None for r in readings)
+    return any(r.until is None and r.component == "core" for r in readings)
 
 
 def _ghost(variable: Variable, catalog: Catalog, target: Target) -> Verdict:
@@ -113,19 +116,30 @@ def covered(prefix: Prefix, catalog: Catalog) -> str:
 
 
 def _beyond(prefix: Prefix, catalog: Catalog, target: Target) -> str:
-    """Why the catalogue cannot say that nobody reads a name of a closed prefix, or nothing."""
+    """Why the catalogue cannot say that nobody reads a name of a closed prefix, or nothing.
+
+    Without a platform it is enough that one library's list reaches its newest release: "no release of ..." then says
+    which releases were looked into.
+    """
     names = [n for n in prefix.complete if target.platform is None or _platform(catalog.libraries[n], target)]
     if not names:
         return f"the catalogue of {prefix.name}* does not cover this platform"
-    for name in names:
-        library = catalog.libraries[name]
-        version = library.version(target.versions)
-        last = prefix.complete[name][1]
-        if version is not None and library.position(version) > library.position(last):
-            return f"the catalogue of {library.title} is complete up to {last}, the target has {version}"
-    if target.platform is None and list(prefix.complete) == ["rccl"]:
-        last = prefix.complete["rccl"][1]
-        return f"the catalogue of RCCL is complete up to ROCm {last}, and the target's release is not known"
+    reasons = [reason for name in names if (reason := _uncovered(catalog.libraries[name], prefix, target))]
+    given = any(catalog.libraries[name].version(target.versions) for name in names)
+    enough = not reasons if target.platform or given else len(reasons) < len(names)
+    return "" if enough else reasons[0]
+
+
+def _uncovered(library: Library, prefix: Prefix, target: Target) -> str:
+    """Why the list of a prefix is not complete for the release of a library that the target has, or may have."""
+    last = prefix.complete[library.name][1]
+    version = library.version(target.versions)
+    counts = "ROCm " if library.counts == "rocm" else ""
+    known = f"the catalogue of {library.title} is complete up to {counts}{last}"
+    if version is None and library.position(last) < library.position(library.newest):
+        return f"{known}, and the release that this runs on is not known"
+    if version is not None and library.position(version) > library.position(last):
+        return f"{known}, and this runs on {counts}{version}"
     return ""
 
 
@@ -180,6 +194,13 @@ def _span(reading: Reading, catalog: Catalog) -> str:
     library = catalog.libraries[reading.library]
     since = _release_of(library, reading.since or library.oldest)
     return f"by {since} to {reading.until}" if reading.until else f"by {since} and later"
+
+
+def _out_of_use(library: Library, reading: Reading) -> bool:
+    """The library stopped reading it before the oldest release that is still in use."""
+    if reading.until is None or not library.current:
+        return False
+    return library.position(reading.until) < library.position(library.current)
 
 
 def _renamed(variable: Variable, target: Target) -> Verdict | None:
