@@ -71,8 +71,8 @@ class Library:
         return self.releases[-1] if self.releases else ""
 
     def version(self, versions: Mapping[str, str]) -> str | None:
-        """This library's release in a target's versions: its own, else that of what its labels count."""
-        return versions.get(self.name) or (versions.get(self.counts) if self.counts else None)
+        """This library's release in a target's versions: that of what its labels count, else its own."""
+        return versions.get(self.counts or self.name)
 
     def matching(self, version: str) -> tuple[int, ...]:
         """Places in `releases` that a version may mean: `6.2` means any 6.2.x; states before a release count only
