@@ -59,7 +59,7 @@ def _unlisted(name: str, catalog: Catalog, target: Target) -> Verdict | None:
 
 def _others(name: str, prefix: Prefix) -> bool:
     """A name that belongs to a plug-in, a fork or a build, none of which the catalogue covers."""
-    return name in prefix.build or any(name.startswith(p) for p in (*prefix.private, *prefix.build) if p.endswith("_"))
+    return any(name == p or (p.endswith("_") and name.startswith(p)) for p in (*prefix.private, *prefix.build))
 
 
 def _prefix_slip(name: str, catalog: Catalog) -> bool:
@@ -132,7 +132,9 @@ def _beyond(prefix: Prefix, catalog: Catalog, target: Target) -> str:
 
 def _uncovered(library: Library, prefix: Prefix, target: Target) -> str:
     """Why the list of a prefix is not complete for the release of a library that the target has, or may have."""
-    last = prefix.complete[library.name][1]
+    first, last = prefix.complete[library.name]
+    if first == last:
+        return f"the catalogue of {library.title} knows one state of it ({last}) only"
     version = library.version(target.versions)
     counts = "ROCm " if library.counts == "rocm" else ""
     known = f"the catalogue of {library.title} is complete up to {counts}{last}"
