@@ -191,15 +191,20 @@ class DockerfileReader:
         flat = instruction.flat(self.text)
         begin = flags_end(flat)
         body = flat[begin:].strip(GAP + " \t\n")
-        documents = instruction.documents
-        if documents and body.startswith("<<") and len(body.split()) == 1:
-            text = self.source.text[documents[0].start : documents[0].end]
-            kind = shebang_kind(text.encode()) if text.startswith("#!") else "shell"
-            if kind:
-                branch = self.masked.around(instruction.start)
-                self.out.embed(self.source.part(documents[0].start, documents[0].end), kind, scope, branch)
-            return
-        self.process(instruction, begin, scope)
+        if instruction.documents and body.startswith("<<"):
+            self.here_document(instruction, body, scope)
+        else:
+            self.process(instruction, begin, scope)
+
+    def here_document(self, instruction: Instruction, body: str, scope: Scope) -> None:
+        """`RUN <<EOF` runs its text, `RUN <<EOF python3` gives it to a program."""
+        document = instruction.documents[0]
+        text = self.source.text[document.start : document.end]
+        program = body.split(None, 1)[1:]
+        line = f"#!{program[0]}" if program else text if text.startswith("#!") else "#!/bin/sh"
+        if kind := shebang_kind(line.encode("utf-8", "replace")):
+            branch = self.masked.around(instruction.start)
+            self.out.embed(self.source.part(document.start, document.end), kind, scope, branch)
 
     def command(self, instruction: Instruction) -> None:
         """`CMD` and `ENTRYPOINT`: what the container runs, with the environment of its stage."""

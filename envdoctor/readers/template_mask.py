@@ -101,7 +101,19 @@ def _cover(text: str, start: int, end: int) -> tuple[int, str]:
     stop = text.find("\n", end)
     if not text[line:start].strip() and not text[end : stop if stop != -1 else len(text)].strip():
         return line, "\n" * (end - line)
-    return start, re.sub(r"[^\r\n]", " " if "\n" in text[start:end] else FILLER, text[start:end])
+    first, *others = text[start:end].split("\n")
+    indent = _indent(text[line:start])
+    return start, "\n".join([re.sub(r"[^\r]", FILLER, first), *(_further(other, indent) for other in others)])
+
+
+def _further(line: str, indent: int) -> str:
+    """A further line of a template: blank where it would end the scalar that it stands in."""
+    own = _indent(line)
+    return line[:own] + re.sub(r"[^\r]", FILLER if own > indent else " ", line[own:])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _branches(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int, Branch]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -15,17 +15,22 @@ from envdoctor.readers.quoted_text import Text
 from envdoctor.readers.substitution import parts_of, value_of
 from envdoctor.readers.yaml_keys import IDENTIFIER, VARIABLE
 from envdoctor.readers.yaml_kinds import Context, keys_of
-from envdoctor.readers.yaml_nodes import Document, items
+from envdoctor.readers.yaml_nodes import Document, Item, items
 from envdoctor.readers.yaml_scopes import below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEEPEST = 4
+DEEPEST_PATH = 60
+AGAIN = 30
+"""What a further visit of a node costs of the budget of a file."""
 LONGEST_SHOWN = 80
 PAIR_NAMES = ("name", "Name", "key", "variable", "envName")
 PAIR_VALUES = ("value", "Value", "val", "default")
 NULLS = ("", "~", "null", "Null", "NULL")
+PLAIN_TAGS = ("!", "!Sub")
+"""Tags of an application under which a scalar still is its text; others (`!Ref`, `!vault`) compute a value."""
 DOLLAR_ESCAPES = ("compose", "kubernetes", "gitlab")
 """Kinds in which `$$` is one dollar."""
 
@@ -35,17 +40,24 @@ _ASSIGNMENTS = re.compile(r"(?:^|[,;\s])([A-Z_][A-Z0-9_]*)=")
 
 @dataclass(slots=True)
 class EnvironmentReader:
-    """Reads the values of keys that name an environment; `nested` reads text that is YAML again."""
+    """Reads the values of keys that name an environment.
+
+    `nested` reads text that is YAML again; `other` takes the keys of a map that are no variables.
+    """
 
     document: Document
     out: Collector
     budget: list[int]
     nested: Callable[[ScalarNode, Context], None]
+    other: Callable[[MappingNode, Item, Context], None]
+    visited: set[int] = field(default_factory=set)
 
     def read(self, node: Node, context: Context, depth: int = 0) -> None:
         """State the settings of an environment."""
-        if depth > DEEPEST or self.budget[0] <= 0 or self.out.full:
+        if depth > DEEPEST or len(context.path) > DEEPEST_PATH or self.budget[0] <= 0 or self.out.full:
             return
+        self.budget[0] -= AGAIN if id(node) in self.visited else 1
+        self.visited.add(id(node))
         if isinstance(node, MappingNode):
             self.mapping(node, context, depth)
         elif isinstance(node, SequenceNode):
@@ -56,12 +68,22 @@ class EnvironmentReader:
             self.text(node, context)
 
     def mapping(self, node: MappingNode, context: Context, depth: int) -> None:
-        """`KEY: value` pairs; maps and lists under keys in lower case are environments of their own."""
+        """`KEY: value` pairs; under other keys there may be environments of their own (one for each device)."""
         for name, key, value in items(self.document, node, self.budget):
             if VARIABLE.fullmatch(name):
                 self.variable(name, key, value, context)
-            elif not isinstance(value, ScalarNode):
+            elif self.is_plain(value):
                 self.read(value, below(self.document, context, name, value), depth + 1)
+            else:
+                self.other(node, (name, key, value), context)
+
+    def is_plain(self, node: Node) -> bool:
+        """Whether a map or list holds nothing but variables."""
+        if isinstance(node, MappingNode):
+            names = [self.document.text(key) for key, _ in node.value]
+            return bool(names) and all(name == "<<" or VARIABLE.fullmatch(name) for name in names)
+        words = [self.document.text(item) for item in node.value] if isinstance(node, SequenceNode) else []
+        return bool(words) and all(_ASSIGNMENT.match(word) for word in words)
 
     def variable(self, name: str, key: Node, node: Node, context: Context) -> None:
         """One variable of a map, whose value may itself be a map with the value and what describes it."""
@@ -115,11 +137,15 @@ class EnvironmentReader:
         )  # fmt: skip
 
     def value(self, node: ScalarNode, context: Context) -> tuple[Op, Value]:
-        """What a scalar gives to a variable; nothing at all means that the caller has to give it."""
+        """What a scalar gives to a variable.
+
+        Nothing at all: the caller has to give it (compose, tasks), or it is left out (configurations, charts).
+        """
         text = self.document.text(node)
-        if not node.style and text in NULLS and context.kind.channel != "ci":
-            wanted = context.kind.channel in ("compose", "task")
-            return ("pass", Value("unknown")) if wanted else ("set", Value("unknown", text))
+        if node.tag.startswith("!") and node.tag not in PLAIN_TAGS:
+            return "set", Value("unknown", f"{node.tag} {text}"[:LONGEST_SHOWN])
+        if not node.style and text in NULLS and context.kind.name != "kubernetes" and context.kind.channel != "ci":
+            return ("pass" if context.kind.channel in ("compose", "task") else "unset"), Value("unknown", text)
         return "set", self.template(text, context)
 
     def template(self, text: str, context: Context) -> Value:

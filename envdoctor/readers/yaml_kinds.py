@@ -35,6 +35,7 @@ TASK = Kind("task", "task", "task")
 RAY = Kind("ray", "task", "Ray cluster")
 ANSIBLE = Kind("ansible", "task", "Ansible")
 CONDA = Kind("conda", "configuration", "conda", "unknown")
+RUNTIME = Kind("configuration", "runtime-env", "Ray")
 CONFIGURATION = Kind("configuration", "configuration", "configuration", "unknown")
 
 
@@ -86,6 +87,10 @@ def _kind_of_keys(document: Document, keys: Mapping[str, Node]) -> Kind | None:
         return RAY
     if {"run", "setup"} & names and {"resources", "num_nodes", "envs", "file_mounts", "workdir", "service"} & names:
         return SKYPILOT
+    if "phases" in names:
+        return PIPELINE
+    if "env_vars" in names and ({"working_dir", "excludes", "py_modules", "pip"} & names or _is_runtime(document)):
+        return RUNTIME
     if "dependencies" in names and ("channels" in names or "variables" in names):
         return CONDA
     return None
@@ -102,11 +107,11 @@ def _kind_of_jobs(document: Document, keys: Mapping[str, Node]) -> Kind | None:
 def _kind_of_file(document: Document, keys: Mapping[str, Node]) -> Kind:
     path = PurePosixPath(document.source.path)
     name = path.name.lower()
-    if ".gitlab" in name or "gitlab" in path.parts or any("script" in keys_of(document, job) for job in keys.values()):
+    if ".gitlab" in name or "gitlab" in path.parts or any(_is_gitlab_job(document, job) for job in keys.values()):
         return GITLAB
     if name.startswith(("docker-compose", "compose.")):
         return COMPOSE
-    if {"trigger", "pool", "pr"} & keys.keys() or "stages" in keys:
+    if {"trigger", "pool", "pr"} & keys.keys() or _has_stages(document, keys.get("stages")):
         return AZURE
     if isinstance(keys.get("steps"), SequenceNode):
         return PIPELINE
@@ -115,6 +120,20 @@ def _kind_of_file(document: Document, keys: Mapping[str, Node]) -> Kind:
     if {"commands", "type"} <= keys.keys() or "$schema" in keys:
         return TASK
     return CONFIGURATION
+
+
+def _is_runtime(document: Document) -> bool:
+    return "runtime_env" in document.source.path.replace("-", "_").lower()
+
+
+def _is_gitlab_job(document: Document, node: Node) -> bool:
+    keys = keys_of(document, node).keys()
+    marks = {"stage", "tags", "rules", "only", "except", "needs", "artifacts", "extends"}
+    return "script" in keys and bool(marks & keys)
+
+
+def _has_stages(document: Document, node: Node | None) -> bool:
+    return isinstance(node, SequenceNode) and any("stage" in keys_of(document, item) for item in node.value)
 
 
 def _has_service(document: Document, node: Node) -> bool:

@@ -24,6 +24,7 @@ class LineReader:
     out: Collector
     masked: Masked
     channel: Channel
+    pipeline: bool
     stack: list[tuple[int, str]] = field(default_factory=list)
     pending: tuple[str, tuple[int, int]] | None = None
     script: tuple[int, list[tuple[int, int]]] | None = None
@@ -74,7 +75,7 @@ class LineReader:
 
     def in_environment(self) -> bool:
         """Whether the key around a line names an environment."""
-        return any(names_environment(name) or name == "variables" for _, name in self.stack[-2:])
+        return any(names_environment(name) or (self.pipeline and name == "variables") for _, name in self.stack[-2:])
 
     def in_script(self, text: str, start: int, end: int) -> bool:
         """Collect the lines of a block scalar; read it where it ends."""
@@ -100,6 +101,8 @@ class LineReader:
 
     def emit(self, name: str, name_at: tuple[int, int], value_at: tuple[int, int]) -> None:
         """State one setting."""
+        if self.masked.touches(*name_at):
+            return
         source = self.out.source
         text = source.text[value_at[0] : value_at[1]]
         known = not text.startswith(("[", "{", "*"))
@@ -115,8 +118,10 @@ class LineReader:
 
 def read_lines(out: Collector, masked: Masked, start: int, end: int) -> None:
     """Settings and scripts in `text[start:end]` that can be told without its structure."""
-    kubernetes = "apiVersion:" in masked.text[start:end]
-    reader = LineReader(out, masked, "kubernetes" if kubernetes else "configuration")
+    pipeline = "gitlab" in out.source.path or "azure" in out.source.path
+    manifest = "apiVersion:" in masked.text[start:end]
+    channel: Channel = "kubernetes" if manifest else "ci" if pipeline else "configuration"
+    reader = LineReader(out, masked, channel, pipeline)
     for first, last in physical_lines(masked.text, start, end):
         if out.full:
             break

@@ -10,7 +10,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from envdoctor.facts import Component, Inclusion, Scope
 from envdoctor.readers.collector import Collector
-from envdoctor.readers.yaml_environment import EnvironmentReader
+from envdoctor.readers.yaml_environment import AGAIN, DEEPEST_PATH, EnvironmentReader
 from envdoctor.readers.yaml_keys import (
     IMAGE,
     RESOURCE,
@@ -28,11 +28,8 @@ from envdoctor.readers.yaml_nodes import Document, Item, items, masked_text
 from envdoctor.readers.yaml_scopes import CONTAINER_MARKS, below, container_scope, item_of, step_scope
 from envdoctor.readers.yaml_scripts import EXPORT, ScriptReader
 
-DEEPEST = 60
 BUDGET = 300_000
 """Nodes looked at in one file: aliases can name one node any number of times."""
-AGAIN = 30
-"""What a further visit of a node in another scope costs of it."""
 EMBEDDED_DEEPEST = 3
 LAST = {"setup": 2, "before_script": 2, "script": 3, "run": 3, "commands": 3, "command": 3, "after_script": 4}
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".pt", ".npy", ".sif", ".sqsh", ".img", ".iso")
@@ -48,13 +45,13 @@ class Walker:
         self.level = level
         self.seen: set[tuple[int, str, str]] = set()
         self.visited: set[int] = set()
-        self.environments = EnvironmentReader(document, out, budget, self.nested_environment)
+        self.environments = EnvironmentReader(document, out, budget, self.nested_environment, self.entry)
         self.scripts = ScriptReader(document, out)
 
     def walk(self, node: Node, context: Context) -> None:
         """State the facts of a node and of what is below it; a node is visited once in each scope."""
         mark = (id(node), context.scope.name, context.kind.channel)
-        if len(context.path) > DEEPEST or mark in self.seen or self.budget[0] <= 0 or self.out.full:
+        if len(context.path) > DEEPEST_PATH or mark in self.seen or self.budget[0] <= 0 or self.out.full:
             return
         self.budget[0] -= AGAIN if id(node) in self.visited else 1
         self.visited.add(id(node))
@@ -122,8 +119,7 @@ class Walker:
         if in_runtime(key):
             inner = in_ray(inner)
         if self.is_environment(key, context) or names_forwarding(key):
-            self.environments.read(value, self.environment_context(context, key))
-            self.others(value, inner)
+            self.environments.read(value, replace(context, path=(*context.path, key)))
         elif not self.special(key, key_node, value, context, inner):
             if isinstance(value, ScalarNode):
                 self.scalar(node, key, value, context, inner)
@@ -133,17 +129,6 @@ class Walker:
                 self.scripts.value(key, value, self.script_context(key, value, context))
             else:
                 self.walk(value, inner)
-
-    def environment_context(self, context: Context, key: str) -> Context:
-        """An environment belongs to what it stands in, not to its own key."""
-        return replace(context, path=(*context.path, key))
-
-    def others(self, value: Node, inner: Context) -> None:
-        """What else stands in a map that names an environment: images, nested maps with scripts."""
-        if isinstance(value, MappingNode):
-            for name, key, below_value in items(self.document, value, self.budget):
-                if not VARIABLE.fullmatch(name) and isinstance(below_value, ScalarNode):
-                    self.entry(value, (name, key, below_value), inner)
 
     def plain(self, node: SequenceNode) -> bool:
         """Whether a list holds scalars; what `!reference` of GitLab CI names may stand between them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -181,6 +183,16 @@ def test_argument_given_before_the_first_stage() -> None:
     assert facts_of("ARG ALGO=Ring\nFROM a\nENV NCCL_ALGO=$ALGO\n").settings[-1].value.fallback is None
 
 
+def test_no_parser_is_imported_for_plain_instructions() -> None:
+    code = (
+        "import sys; from envdoctor.readers import read; from envdoctor.source import Source;"
+        "read(Source('Dockerfile', 'FROM a\\nENV A=1\\n'), 'dockerfile');"
+        "print([name for name in ('yaml', 'tree_sitter', 'libcst') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_large_file_is_refused() -> None:
     facts = facts_of("ENV A=1\n" * 600_000)
     assert not facts.settings
@@ -201,6 +213,23 @@ def test_bodies_go_to_the_shell_reader() -> None:
     assert found["NCCL_CROSS_NIC"].channel == "conf-file"
     assert (found["NCCL_MIN_NCHANNELS"].scope.kind, found["NCCL_MIN_NCHANNELS"].scope.name) == ("container", "train")
     assert [setting.order for setting in facts.settings] == sorted(setting.order for setting in facts.settings)
+
+
+@needs_shell
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ('<<"EOF" bash -exu -o pipefail\nexport NCCL_ALGO=Ring\nEOF', ["NCCL_ALGO"]),
+        ("<<EOF /usr/bin/env python3\nimport os\nos.environ['NCCL_ALGO'] = 'Ring'\nEOF", ["NCCL_ALGO"]),
+        ("<<EOF sort\nexport NCCL_ALGO=Ring\nEOF", []),
+        ("<<EOF\n#!/usr/bin/perl\nexport NCCL_ALGO=Ring\nEOF", []),
+        ("<<-EOF\n\texport NCCL_ALGO=Ring\n\tEOF", ["NCCL_ALGO"]),
+        ("python3 <<EOF\nimport os\nos.environ['NCCL_ALGO'] = 'Ring'\nEOF", ["NCCL_ALGO"]),
+    ],
+)
+def test_here_documents_go_to_their_program(body: str, names: list[str]) -> None:
+    facts = facts_of(f"FROM a\nRUN --network=none {body}\nENV NCCL_LAST=1\n")
+    assert [setting.name for setting in facts.settings] == [*names, "NCCL_LAST"]
 
 
 @needs_shell

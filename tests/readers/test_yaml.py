@@ -293,3 +293,61 @@ def test_a_broken_document_does_not_hide_the_next_one() -> None:
     facts = facts_of("a: [\n---\nenv: {NCCL_ALGO: Ring}\n")
     assert [setting.name for setting in facts.settings] == ["NCCL_ALGO"]
     assert len(facts.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("env_vars: {NCCL_ALGO: Ring}\nworking_dir: .", "x.yaml", "runtime-env Ring"),
+        ("env_vars: {NCCL_ALGO: Ring}", "conf/runtime-env.yaml", "runtime-env Ring"),
+        ("stages: [train]\nenv_vars: {NCCL_ALGO: Ring}", "config.yaml", "configuration Ring"),
+        ("direct: {script: train.py, env: [NCCL_ALGO=Ring]}", "config.yaml", "configuration Ring"),
+        ("phases: {build: {commands: [make]}}\nenv: {variables: {NCCL_ALGO: Ring}}", "buildspec.yml", "ci Ring"),
+        ("steps: [{command: make, env: {NCCL_ALGO: Ring}}]", ".buildkite/pipeline.yml", "ci Ring"),
+        ("worker: {env: {NCCL_ALGO: Ring}}", "charts/train/values.yaml", "kubernetes Ring"),
+        ("Environment: [{Name: NCCL_ALGO, Value: Ring}]", "stack.yaml", "configuration Ring"),
+        ("Environment: [{Name: NCCL_ALGO, Value: !Ref Algo}]", "stack.yaml", "configuration unknown(!Ref Algo)"),
+        ("Environment: {NCCL_ALGO: !Sub '${Algo}'}", "stack.yaml", "configuration template(${Algo})"),
+        ("env: {gym: {vllm_env_vars: {NCCL_ALGO: Ring}}}", "x.yaml", "configuration Ring"),
+        ("environment: {rocm: [NCCL_ALGO=Ring]}", "x.yaml", "configuration Ring"),
+        ("a: {<<: *elsewhere, env: {NCCL_ALGO: Ring}}", "x.yaml", "configuration Ring"),
+        ("env: |\n  # c\n  NCCL_ALGO=Ring\n", "x.yaml", "configuration Ring"),
+        ("env: [NCCL_ALGO]", "x.yaml", "configuration unknown()"),
+        ("tasks: [{env: {NCCL_ALGO: Ring}}]\nvariables: {NCCL_X: 1}", "x.yaml", "configuration Ring"),
+    ],
+)  # fmt: skip
+def test_kinds_of_documents(text: str, path: str, expected: str) -> None:
+    [setting] = facts_of(text, path).settings
+    value = setting.value
+    shown_value = value.text if value.kind == "literal" else f"{value.kind}({value.text})"
+    assert (setting.name, f"{setting.channel} {shown_value}") == ("NCCL_ALGO", expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "op"),
+    [
+        ("env_vars: {NCCL_ALGO: null}", "unset"),
+        ("env_vars:\n  NCCL_ALGO:\n", "unset"),
+        ("env_vars: {NCCL_ALGO: 'null'}", "set"),
+        ("resources: {}\nrun: x\nenvs: {NCCL_ALGO: }", "pass"),
+        ("on: push\njobs: {}\nenv: {NCCL_ALGO: }", "set"),
+    ],
+)
+def test_variables_without_a_value(text: str, op: str) -> None:
+    assert [setting.op for setting in facts_of(text).settings] == [op]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env: {gym: {NUM_AGENTS: 3, seed: 1}}",
+        "env: {gym: {options: [NCCL_ALGO=Ring, other]}}",
+        "environments: {DEV: {url: x}}",
+        "env: {NCCL_ALGO: {description: the algorithm}}",
+        "parameters: [{name: NCCL_ALGO, value: Ring}]",
+        "env: [{name: lower, value: 1}]",
+        "env: &a\n  x: *a\n",
+    ],
+)
+def test_more_shapes_without_settings(text: str) -> None:
+    assert not facts_of(text).settings

@@ -115,6 +115,7 @@ def laughs() -> str:
 BIG = {
     "laughs": laughs,
     "recursion": lambda: "env: &a\n  x: *a\n  <<: *a\n  NCCL_ALGO: Ring\n",
+    "recursion of environments": lambda: "env: &a\n  env1: *a\n  env2: *a\n  x: {env: *a}\n",
     "flow": lambda: "env: " + "[" * 100_000,
     "dashes": lambda: "- " * 100_000,
     "wide": lambda: "env:\n" + "".join(f"  NCCL_A{n}: 1\n" for n in range(60_000)),
