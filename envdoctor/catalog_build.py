@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,9 @@ def _merged(files: Sequence[tuple[str, Path]], into: Raw) -> Raw:
                 if other != where:
                     fail(f"{where}: {section}.{name}", f"already in {other}")
                 into[section][name] = entry | ({"file": where.rsplit("/", 1)[-1]} if section == "variable" else {})
-    for where, section, name, entry in _entries(into, files):
-        REFERENCES[section](f"{where}: {section}.{name}", name, entry, into)
+    for section, check in REFERENCES.items():
+        for name, entry in into[section].items():
+            check(f"{seen.get((section, name), 'rules/catalog')}: {section}.{name}", name, entry, into)
     return into
 
 
@@ -64,14 +65,6 @@ def _parsed(where: str, path: Path) -> Raw:
         raise CatalogError(f"{where}: {error}") from error
     check_file(content, where)
     return content
-
-
-def _entries(merged: Raw, files: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, str, str, Raw]]:
-    """Every entry with the file that it is reported under."""
-    names = {where.rsplit("/", 1)[-1]: where for where, _ in files}
-    for section in REFERENCES:
-        for name, entry in merged[section].items():
-            yield names.get(entry.get("file", ""), entry.get("file", "rules/catalog")), section, name, entry
 
 
 def _check_library(where: str, name: str, entry: Raw, merged: Raw) -> None:
