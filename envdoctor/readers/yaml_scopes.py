@@ -26,8 +26,10 @@ ROLE_KEYS = {
 def below(document: Document, context: Context, key: str, node: Node) -> Context:
     """The context of the value of a key."""
     path = (*context.path, key)
-    found = replace(context, path=path)
     name = context.kind.name
+    if name in ("configuration", "helm", "conda"):
+        return Context(context.kind, Scope("manifest", ".".join(path)), path, context.role)
+    found = Context(context.kind, context.scope, path, context.role)
     if name == "kubernetes":
         return _kubernetes_key(document, found, node)
     if name == "compose":
@@ -37,8 +39,6 @@ def below(document: Document, context: Context, key: str, node: Node) -> Context
     if name == "gitlab":
         job = len(path) == 1 and key not in GITLAB_GLOBALS and bool(keys_of(document, node))
         return replace(found, scope=Scope("container", key)) if job else found
-    if name in ("configuration", "helm", "conda"):
-        return replace(found, scope=Scope("manifest", ".".join(path)))
     return found
 
 

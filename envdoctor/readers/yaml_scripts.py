@@ -20,6 +20,11 @@ from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import Document
 
 EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Za-z_]\w*=", re.MULTILINE)
+COMMAND = re.compile(
+    r"\b[A-Z_]{2,}\w*=|\b(?:torchrun|python3?|mpirun|mpiexec|srun|sbatch|deepspeed|accelerate|docker|podman|ray|bash|sh"
+    r"|colossalai|horovodrun|singularity|apptainer|export|source)\s"
+)
+"""What makes one line under a key of the project's own a command, and not a title."""
 OPTION = re.compile(r"(?:^|\s)(?:-e|--env)[\s=]")
 KINDS_BY_SUFFIX = {
     ".sh": "shell", ".bash": "shell", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".env": "env-file",
@@ -62,6 +67,8 @@ class ScriptReader:
         text = self.document.text(node)
         if text.startswith("#!"):
             kind = shebang_kind(text.encode("utf-8", "replace")) or ""
+        if context.kind.name == "configuration" and "\n" not in text and not COMMAND.search(text):
+            return
         if len(text.split(None, 1)) > 1 and kind:
             self.embed(node, kind, context.scope)
 

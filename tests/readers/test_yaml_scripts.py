@@ -112,6 +112,8 @@ def test_the_place_of_a_setting_in_each_style_of_scalar(value: str) -> None:
     "text",
     [
         "run: bash\n",
+        "setup: don't use more\n",
+        "init: xavier uniform\n",
         "shell: NCCL_ALGO=Ring\n",
         "description: |\n  export NCCL_ALGO=Ring\n",
         "on: push\njobs: {a: {steps: [{shell: pwsh, run: 'NCCL_ALGO=Ring python a.py'}]}}\n",
@@ -119,4 +121,7 @@ def test_the_place_of_a_setting_in_each_style_of_scalar(value: str) -> None:
     ],
 )
 def test_text_that_is_not_run(text: str) -> None:
-    assert not facts_of(text).settings
+    facts = facts_of(text)
+    assert not facts.settings
+    assert not facts.launches
+    assert not facts.problems
