@@ -48,7 +48,7 @@ when = { unknown_word = true }    # one of values, matches, unknown_word, not_in
                                   # unless = ["words that are fine"]
 effect = "what happens"
 verdict = "refused"               # ignored, replaced, misread
-platform, library, since, until   # where it holds; weak: thin evidence
+platform, library, since, until   # where it holds; not_on: a platform where it does not matter; weak: thin evidence
 [[variable.NCCL_ALGO.needs]]      # text, and setting = { name, words, unset, above } / version = { torch = ">=2.2" }
 [[variable.NCCL_ALGO.conflicts]]  # with (a name) or against (words), when, with_when (regexes on values), winner, why
 ```
@@ -171,7 +171,10 @@ class ValueGrammar:
 
 @dataclass(frozen=True, slots=True)
 class BadValue:
-    """A class of values that do not do what they seem to. `condition` is one of `CONDITIONS`, `argument` its value."""
+    """A class of values that do not do what they seem to. `condition` is one of `CONDITIONS`, `argument` its value.
+
+    `platform` is where alone it holds; `not_on` is where alone it does not matter, so that an unknown platform counts.
+    """
 
     condition: str
     argument: Any
@@ -180,6 +183,7 @@ class BadValue:
     beside: str = ""
     unless: tuple[str, ...] = ()
     platform: str = ""
+    not_on: str = ""
     library: str = ""
     since: str | None = None
     until: str | None = None

@@ -174,8 +174,8 @@ def when(value: Any, where: str) -> None:
 
 
 BAD = table(
-    {"when": when, "effect": text, "verdict": choice(*get_args(Verdict)), "platform": PLATFORM, "library": text,
-     "since": text, "until": text, "weak": yes},
+    {"when": when, "effect": text, "verdict": choice(*get_args(Verdict)), "platform": PLATFORM, "not_on": PLATFORM,
+     "library": text, "since": text, "until": text, "weak": yes},
     required=("when", "effect", "verdict"),
 )  # fmt: skip
 READING = table(

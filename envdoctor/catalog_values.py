@@ -85,7 +85,7 @@ class _Here:
 
     def concerns(self, bad: BadValue) -> bool:
         """It holds for every library that may read the value here."""
-        if bad.platform and bad.platform != self.platform:
+        if (bad.platform and bad.platform != self.platform) or (bad.not_on and bad.not_on == self.platform):
             return False
         if not bad.library:
             return True
