@@ -44,7 +44,7 @@ def cards(view: View) -> dict[str, str]:
     found = {}
     for name in view.files.names(DRM, "card[0-9]*"):
         folder = f"{DRM}/{name}/device"
-        if name[4:].isdigit() and view.files.read_word(f"{folder}/vendor") == AMD:
+        if name[4:].isdecimal() and view.files.read_word(f"{folder}/vendor") == AMD:
             event = view.files.read_text(f"{folder}/uevent") or ""
             if slot := re.search(r"^PCI_SLOT_NAME=(\S+)$", event, re.MULTILINE):
                 found[slot[1].lower()] = folder

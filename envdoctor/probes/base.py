@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Thread
 from typing import Literal
 
@@ -69,10 +69,10 @@ class Facts:
         self.problems.append(Problem(message, self.place(path)))
 
     def extend(self, other: Facts) -> None:
-        """Take over the facts of another collection."""
+        """Take over the facts of another collection; settings keep their order and are numbered on."""
         self.components += other.components
         self.observations += other.observations
-        self.settings += other.settings
+        self.settings += [replace(s, order=n) for n, s in enumerate(other.settings, len(self.settings))]
         self.problems += other.problems
 
 

@@ -28,7 +28,7 @@ ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ESRCH, errno.ELOOP, er
 
 def natural(name: str) -> list[tuple[int, str]]:
     """Sort key that puts card9 before card10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def recorded_links(root: Path) -> dict[str, str]:
@@ -176,5 +176,6 @@ class NodeFiles:
         number = error.errno if isinstance(error, OSError) else None
         absent = number in ABSENT
         denied = number in (errno.EACCES, errno.EPERM)
-        self.errors[path] = "absent" if absent else "permission denied" if denied else str(error).split("] ")[-1]
+        words = (isinstance(error, OSError) and error.strerror) or str(error)
+        self.errors[path] = "absent" if absent else "permission denied" if denied else words.lower()
         self.touched.setdefault(real, "absent" if absent else "failed")

@@ -28,7 +28,7 @@ def parse_limits(text: str) -> dict[str, int | None]:
     limits: dict[str, int | None] = {}
     for line in text.splitlines()[1:]:
         fields = re.split(r"\s{2,}", line.strip())
-        if len(fields) >= 3 and (fields[1] == "unlimited" or fields[1].isdigit()):
+        if len(fields) >= 3 and (fields[1] == "unlimited" or fields[1].isdecimal()):
             limits[fields[0]] = None if fields[1] == "unlimited" else int(fields[1])
     return limits
 
@@ -37,7 +37,7 @@ def parse_mount_size(mounts: str, point: str) -> int | None:
     """Bytes of the `size=` option of a mount point; None where it has none."""
     for line in mounts.splitlines():
         fields = line.split()
-        if len(fields) > 3 and fields[1] == point and (m := re.search(r"\bsize=([0-9]+)([kmg]?)\b", fields[3])):
+        if len(fields) > 3 and fields[1] == point and (m := re.search(r"\bsize=([0-9]+)([kmg]?)(?:,|$)", fields[3])):
             return int(m[1]) * UNITS[m[2]]
     return None
 
@@ -46,7 +46,7 @@ def parse_df(text: str) -> int | None:
     """Bytes of the file system in the answer of `df -B1`."""
     lines = text.splitlines()
     fields = lines[-1].split() if len(lines) > 1 else []
-    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else None
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdecimal() else None
 
 
 def root_is_overlay(mounts: str) -> bool:
@@ -139,10 +139,10 @@ def cgroup_probe(view: View) -> None:
     for key, paths in CGROUP_LIMITS:
         for path in paths:
             word = view.files.read_word(path)
-            if word == "max" or word.isdigit():
+            if word == "max" or word.isdecimal():
                 value = None if word == "max" or int(word) >= NO_LIMIT else int(word)
                 view.facts.observe(key, value, path)
     cpu = view.files.read_word("/sys/fs/cgroup/cpu.max").split()
-    if len(cpu) == 2 and cpu[1].isdigit() and int(cpu[1]):
-        limit = int(cpu[0]) / int(cpu[1]) if cpu[0].isdigit() else None
+    if len(cpu) == 2 and cpu[1].isdecimal() and int(cpu[1]):
+        limit = int(cpu[0]) / int(cpu[1]) if cpu[0].isdecimal() else None
         view.facts.observe("host.cpu_limit", limit, "/sys/fs/cgroup/cpu.max")

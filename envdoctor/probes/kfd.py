@@ -76,7 +76,7 @@ def read_nodes(view: View) -> tuple[list[KfdNode], int]:
         text = view.files.read_text(path)
         unreadable += text is None and view.files.why(path) != "absent"
         properties = parse_properties(text or "")
-        if properties.get("simd_count", 0) > 0 and name.isdigit():
+        if properties.get("simd_count", 0) > 0 and name.isdecimal():
             nodes.append(KfdNode(int(name), properties, read_links(view, int(name))))
     return nodes, unreadable
 

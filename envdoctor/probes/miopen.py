@@ -53,10 +53,11 @@ def miopen_probe(view: View, rocm: Rocm | None, report: Mapping[str, Any]) -> Mi
     miopen.user_db = view.environment.get("MIOPEN_USER_DB_PATH") or None
     if not miopen.version and not miopen.loaded:
         raise Absent("no MIOpen in a ROCm install, and none that torch tells of")
-    view.facts.observe("miopen.version", miopen.version, header or "torch.__config__")
+    if miopen.version:
+        view.facts.observe("miopen.version", miopen.version, header or "torch.__config__")
+        view.facts.component("MIOpen", miopen.version, header or "torch.__config__")
     if built:
         view.facts.observe("miopen.torch_version", built, "torch.__config__")
-    view.facts.component("MIOpen", miopen.version, header or "torch.__config__")
     for path in miopen.loaded:
         view.facts.observe("miopen.loaded", path, f"{view.proc}/maps", detail=path)
     state_databases(view, miopen)

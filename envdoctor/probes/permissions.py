@@ -37,7 +37,7 @@ class Identity:
 
     def in_group(self, group: str) -> bool:
         """Whether the process is in a group, given by name or number."""
-        number = int(group) if group.isdigit() else self.names.get(group)
+        number = int(group) if group.isdecimal() else self.names.get(group)
         return number in self.groups
 
 
@@ -54,7 +54,7 @@ def parse_stat(text: str) -> list[DeviceNode]:
 def parse_groups(text: str) -> dict[str, int]:
     """Name -> number of /etc/group."""
     fields = (line.split(":") for line in text.splitlines())
-    return {f[0]: int(f[2]) for f in fields if len(f) >= 3 and f[2].isdigit()}
+    return {f[0]: int(f[2]) for f in fields if len(f) >= 3 and f[2].isdecimal()}
 
 
 def read_identity(files: NodeFiles, proc: str) -> Identity | None:
@@ -64,7 +64,7 @@ def read_identity(files: NodeFiles, proc: str) -> Identity | None:
     uid, gid = (found.get(key, "").split()[1:2] for key in ("Uid", "Gid"))
     if not uid:
         return None
-    groups = [int(g) for g in [*gid, *found.get("Groups", "").split()] if g.isdigit()]
+    groups = [int(g) for g in [*gid, *found.get("Groups", "").split()] if g.isdecimal()]
     return Identity(int(uid[0]), frozenset(groups), parse_groups(files.read_text("/etc/group") or ""))
 
 
@@ -108,9 +108,7 @@ def permissions_probe(view: View, host: Host, vendor: str, devices: Sequence[Dev
     return usable_gpus(vendor, host, allowed, devices)
 
 
-def usable_gpus(
-    vendor: str, host: Host, allowed: Mapping[str, bool], devices: Sequence[Device]
-) -> int | None:
+def usable_gpus(vendor: str, host: Host, allowed: Mapping[str, bool], devices: Sequence[Device]) -> int | None:
     """GPUs whose device nodes may be opened. Without /dev/kfd no GPU of AMD computes."""
     if vendor == "amd" and host.kfd_rw is False:
         return 0

@@ -34,7 +34,7 @@ def header_version(text: str, prefix: str) -> str:
     """X.Y.Z of a header with `<prefix>_MAJOR`, `_MINOR`, `_PATCH`; "" where it has none."""
     found = defines(text)
     parts = [found.get(f"{prefix}_{part}", "") for part in ("MAJOR", "MINOR", "PATCH")]
-    return ".".join(parts) if all(part.isdigit() for part in parts) else ""
+    return ".".join(parts) if all(part.isdecimal() for part in parts) else ""
 
 
 def install_version(view: View, root: str) -> tuple[str, str] | None:

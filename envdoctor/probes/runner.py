@@ -95,7 +95,7 @@ class SystemRunner:
             )  # fmt: skip
         except FileNotFoundError as error:
             return CommandResult(argv, MISSING, stderr=str(error.strerror))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, IndexError) as error:
             return CommandResult(argv, 126, stderr=str(error))
         try:
             streams, timed_out, truncated = _drain(process, time.monotonic() + timeout)

@@ -149,7 +149,7 @@ def miopen_table(node: Node) -> dict[str, Any] | None:
     if miopen is None:
         return None
     return without_none(
-        version=miopen.version, loaded=strangers(node, miopen.loaded) or None, user_db=miopen.user_db
+        version=miopen.version or None, loaded=strangers(node, miopen.loaded) or None, user_db=miopen.user_db
     )
 
 

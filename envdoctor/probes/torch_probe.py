@@ -9,6 +9,7 @@ from typing import Any
 
 from envdoctor.probes.base import Absent, ProbeFailed, View
 from envdoctor.probes.children import TORCH, child_argv
+from envdoctor.probes.keys import fits
 from envdoctor.probes.parts import Torch
 from envdoctor.probes.pythons import interpreter_of
 
@@ -136,7 +137,7 @@ def state_report(view: View, report: Mapping[str, Any], source: str) -> None:
     """Facts of the fresh process: its defaults, not those of a training script."""
     for theirs, ours in REPORTED.items():
         value = report.get(theirs)
-        if isinstance(value, str | int | bool):
+        if value is not None and fits(ours, value):
             view.facts.observe(ours, value, source, detail="fresh process")
     if arch := arch_of(report):
         view.facts.observe("torch.arch", arch, source)
