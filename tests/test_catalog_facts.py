@@ -169,7 +169,7 @@ def test_families_of_others_are_foreign_and_ours_are_closed_where_the_list_is_co
     assert all(families[name].foreign for name in ("HCCL_", "LCCL_", "ASCEND_", "FLAGS_", "DS_", "UCX_", "OMPI_"))
     assert families["NCCL_"].complete == {"nccl": ("2.3.5-5", "2.32.3"), "rccl": ("2.5.0", "6.3-staging")}
     closed = {name for name, prefix in families.items() if prefix.closed}
-    assert closed == {"NCCL_", "RCCL_", "TORCH_NCCL_", "PYTORCH_TUNABLEOP_", "OFI_NCCL_"}
+    assert closed == {"NCCL_", "RCCL_", "TORCH_NCCL_", "PYTORCH_TUNABLEOP_"}
     assert "NCCL_HOME" in families["NCCL_"].build and "NCCL_TESTS_" in families["NCCL_"].private
 
 
@@ -321,6 +321,13 @@ def test_conflicts_stand_on_both_sides() -> None:
     level = next(c for c in variable("NCCL_P2P_LEVEL").conflicts if c.with_name == "NCCL_P2P_DISABLE")
     assert off.winner == level.winner == "NCCL_P2P_DISABLE"
     assert off.when == level.with_when
+
+
+def test_names_of_plug_ins_are_real_under_a_condition() -> None:
+    for name in ("NCCL_DYNAMIC_CHUNK_SIZE", "NCCL_GPUDIRECTTCPX_FORCE_ACK", "NCCL_SHARP_DISABLE", "OFI_NCCL_PROTOCOL"):
+        known = variable(name)
+        assert known.status == "real" and known.file == "network-plugins.toml"
+        assert all("plug-in is loaded" in reading.condition for reading in known.readings), name
 
 
 def test_defaults_that_differ_between_nccl_and_rccl() -> None:
