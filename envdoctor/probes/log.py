@@ -20,16 +20,18 @@ PROTOCOLS = ("LL", "LL128", "SIMPLE")
 ITEM_SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
 """ncclDataType_t -> bytes (int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, two fp8)."""
 
-PREFIX = re.compile(
+LEVEL = re.compile(r"\bNCCL (?P<level>INFO|WARN|TRACE|ABORT|CALL|VERSION|ERROR|DEBUG)\b ?")
+BEFORE = re.compile(
     r"(?:\[\d{4}-\d\d-\d\d[ T][\d:.]+\] )?"
-    r"(?P<host>[^\s:\[\]<>]+):(?P<pid>\d+):(?P<thread>\d+) \[(?P<device>-?\d+)\] "
-    r"(?:[\d.]+ )?(?:(?P<source>[\w./-]+:\d+) )?NCCL (?P<level>[A-Z]+) ?"
+    r"(?P<host>[^\s:\[\]<>]+):(?P<pid>\d+):\d+ \[(?P<device>-?\d+)\] (?:[\d.]+ )?(?:[\w./-]+:\d+ )?$"
 )
+LONGEST_PREFIX = 400
+"""A host name has at most 255 characters."""
 VERSION = re.compile(
     r"\b(?P<library>NCCL|RCCL) version ?(?:: ?)?(?P<version>\d[\w.]*)(?:[+-](?P<build>\S+))?(?P<rest>.*)"
 )
 RAW = re.compile(r"^(?P<key>HIP version|ROCm version|Hostname|Librccl path) +: (?P<value>.*\S)")
-READ = re.compile(r"\b(?P<name>(?:R|N|MS)CCL\w*_\w+) set (?:by environment )?to (?P<value>.*)$")
+READ = re.compile(r"\b(?P<name>(?:R|N|MS)CCL\w*_\w+) set (?:by environment )?to\b ?(?P<value>.*)$")
 INVALID = re.compile(r"\bInvalid value (?P<given>.*) for (?P<name>\w+), using default (?P<used>\S+?)\.?$")
 CHANNELS = re.compile(
     r"User asked for a (?P<end>minimum|maximum) of (?P<given>\d+) channels, setting it to (?P<used>\d+)"
@@ -226,14 +228,17 @@ def messages(line: str) -> Iterator[tuple[Origin | None, str, str, int]]:
 
     Processes that share one stdout write into each other's lines, so a line may hold several prefixes.
     """
-    prefixes = list(PREFIX.finditer(line))
-    if not prefixes:
+    found = []
+    for level in LEVEL.finditer(line):
+        before = BEFORE.search(line, max(0, level.start() - LONGEST_PREFIX), level.start())
+        if before:
+            origin = Origin(before["host"], int(before["pid"]), int(before["device"]))
+            found.append((before.start(), level.end(), origin, level["level"]))
+    if not found:
         yield None, "", line.rstrip(), 1
-        return
-    for index, prefix in enumerate(prefixes):
-        end = prefixes[index + 1].start() if index + 1 < len(prefixes) else len(line)
-        origin = Origin(prefix["host"], int(prefix["pid"]), int(prefix["device"]))
-        yield origin, prefix["level"], line[prefix.end() : end].rstrip(), prefix.end() + 1
+    for index, (_, start, origin, kind) in enumerate(found):
+        end = found[index + 1][0] if index + 1 < len(found) else len(line)
+        yield origin, kind, line[start:end].rstrip(), start + 1
 
 
 def add_version(log: DebugLog, found: re.Match[str], place: Place) -> int:

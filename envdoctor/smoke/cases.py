@@ -10,17 +10,20 @@ KIB, MIB = 1 << 10, 1 << 20
 QUICK_SIZES = (KIB, 64 * KIB, MIB, 16 * MIB)
 """NCCL 2.28 with 4 ranks took Tree/LL, Ring/LL, Ring/Simple here; the last is above a chunk (2 MiB a channel)."""
 THOROUGH_SIZES = (KIB, 32 * KIB, 256 * KIB, 4 * MIB, 32 * MIB)
-SLOW_LIMIT = MIB
-"""Where larger messages cost minutes: LL over sockets (16 MiB ran past 60 s), and ranks that share a CPU."""
+LOW_LATENCY_LIMIT = MIB
+"""LL over sockets is slow: 16 MiB ran past 60 s."""
+CPU_LIMIT = 64 * KIB
+"""On the CPU only the harness is exercised."""
 SHORT: tuple[Dtype, ...] = ("bf16", "fp16")
 
 
 def sizes(request: Request, node: Node) -> tuple[int, ...]:
     """Message sizes in bytes."""
     chosen = THOROUGH_SIZES if request.thorough else QUICK_SIZES
-    low_latency = len(node.gpus) < FEW and values.only_low_latency(request.settings)
-    if node.platform == "cpu" or low_latency:
-        return tuple(size for size in chosen if size <= SLOW_LIMIT)
+    if node.platform == "cpu":
+        return tuple(size for size in chosen if size <= CPU_LIMIT)
+    if len(node.gpus) < FEW and values.only_low_latency(request.settings):
+        return tuple(size for size in chosen if size <= LOW_LATENCY_LIMIT)
     return chosen
 
 

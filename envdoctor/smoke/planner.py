@@ -118,7 +118,7 @@ def traced(request: Request, node: Node, refused: tuple[str, ...] = ()) -> Exper
     return Experiment(
         " ".join(("traced", *identity(refused).split())), "traced", "which variables the libraries ask for", chosen,
         changes, request.trace or fresh_for(request, changes), request.trace, late, baseline="user",
-        timeout=limit(request, node),
+        needs=() if refused else ("user",), timeout=limit(request, node),
     )  # fmt: skip
 
 

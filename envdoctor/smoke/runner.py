@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,13 @@ INSTRUMENTS = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING,COLL"
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """How to trace a run: variables that start it for a folder of files, and the reader of that folder."""
+    """How to trace a run.
 
-    environment: Callable[[Path], Mapping[str, str]]
+    `environment`: from an empty folder for its files and the environment of the run, the variables that start the
+    trace (`LD_PRELOAD` with the user's own in it). `read`: what was asked for, from that folder.
+    """
+
+    environment: Callable[[Path, Mapping[str, str]], Mapping[str, str]]
     read: Callable[[Path], Sequence[Ask]]
 
 
@@ -45,6 +50,8 @@ class Runner:
         self.request, self.setup, self.directory = request, setup, directory
         self.base = {**setup.environment, **request.settings}
         self.servers: dict[str, Server] = {}
+        self.environments: dict[str, dict[str, str]] = {}
+        self.folders: dict[str, Path] = {}
         self.left: list[int] = []
 
     def __enter__(self) -> Runner:
@@ -75,13 +82,22 @@ class Runner:
             self.left += server.close()
 
     def folder(self, name: str) -> Path:
-        """A folder below the session's own, made if need be."""
-        path = self.directory / name.replace("/", "_").replace(" ", "_")
-        path.mkdir(exist_ok=True)
-        return path
+        """A folder below the session's own for a name of any length, made if need be."""
+        if name not in self.folders:
+            words = re.sub(r"[^A-Za-z0-9_.=^-]+", "-", name)[:60]
+            path = self.directory / f"{len(self.folders):02}-{words}"
+            path.mkdir()
+            self.folders[name] = path
+        return self.folders[name]
 
     def environment(self, experiment: Experiment) -> dict[str, str]:
         """What the ranks of an experiment start with, besides what depends on the rank."""
+        if experiment.id not in self.environments:
+            self.environments[experiment.id] = self.made_environment(experiment)
+        return self.environments[experiment.id]
+
+    def made_environment(self, experiment: Experiment) -> dict[str, str]:
+        """The user's environment with the experiment's changes, the library's log, and the trace if there is one."""
         environment = {**self.base, **INSTRUMENTS}
         environment["NCCL_DEBUG_FILE"] = str(self.folder(experiment.id) / "%h.%p.log")
         for name, value in experiment.changes:
@@ -91,7 +107,8 @@ class Runner:
         if self.setup.cpu:
             environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
         if experiment.trace and self.setup.tracing is not None:
-            environment.update(self.setup.tracing.environment(self.folder(f"{experiment.id} trace")))
+            folder = self.folder(f"{experiment.id} trace")
+            environment.update(self.setup.tracing.environment(folder, environment))
         return environment
 
     def job(self, experiment: Experiment, node: Node) -> dict[str, Any]:
@@ -126,9 +143,10 @@ class Runner:
             server = self.server(experiment)
             server.wait_ready()
             outcomes = server.launch(self.job(experiment, node))
-        except ServerError as error:
+        except (ServerError, OSError) as error:
             self.forget(experiment)
-            return Result(experiment, "error", (), f"{error.reason}: {error}", time.monotonic() - begin)
+            reason = f"{error.reason}: {error}" if isinstance(error, ServerError) else str(error)
+            return Result(experiment, "error", (), reason, round(time.monotonic() - begin, 3))
         folder = self.folder(experiment.id)
         trace = str(self.folder(f"{experiment.id} trace")) if experiment.trace else ""
         result = result_of(experiment, outcomes, folder, round(time.monotonic() - begin, 3), trace)

@@ -19,6 +19,8 @@ from envdoctor.smoke.runner import Runner, Setup
 
 ROUNDS = 8
 """More rounds than the division of any plausible group of names takes."""
+HANGS = 2
+"""After so many launches that hung, the rest would only take their time limits too."""
 Progress = Callable[[str], None]
 
 
@@ -54,15 +56,26 @@ def run_smoke(request: Request, setup: Setup, library_names: frozenset[str] | No
     """
     session = Session(request)
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="envdoctor-") as temporary:
-        with Runner(request, setup, keep or Path(temporary)) as runner:
-            if open_session(session, setup, runner, progress):
-                run_all(session, runner, progress)
-                read_trace(session, setup)
-        session.left = tuple(runner.left)
+    try:
+        with tempfile.TemporaryDirectory(prefix="envdoctor-", ignore_cleanup_errors=True) as temporary:
+            run_in(session, setup, keep or Path(temporary), progress)
+    except OSError as error:
+        session.reason, session.message = session.reason or "work-folder", session.message or str(error)
     judge(session, library_names)
     session.timings["total"] = round(time.monotonic() - begin, 3)
     return session
+
+
+def run_in(session: Session, setup: Setup, folder: Path, progress: Progress) -> None:
+    """Run everything, with files below `folder`."""
+    with Runner(session.request, setup, folder) as runner:
+        try:
+            if open_session(session, setup, runner, progress):
+                run_all(session, runner, progress)
+                read_trace(session, setup)
+        finally:
+            runner.close()
+            session.left = tuple(runner.left)
 
 
 def open_session(session: Session, setup: Setup, runner: Runner, progress: Progress) -> bool:
@@ -109,13 +122,15 @@ def start_ahead(waiting: Sequence[Experiment], runner: Runner) -> None:
     if fresh is not None:
         try:
             runner.server(fresh)
-        except ServerError:
+        except (ServerError, OSError):
             return  # said again, as its result, when its turn comes
 
 
 def run_one(experiment: Experiment, session: Session, runner: Runner) -> Result:
     """Run one experiment, or say why it would show nothing."""
     assert session.node is not None
+    if reason := hopeless(session.results):
+        return Result(experiment, "not run", reason=reason)
     for needed in experiment.needs:
         before = next((result for result in session.results if result.id == needed), None)
         if before is None or before.status != "ok":
@@ -123,11 +138,23 @@ def run_one(experiment: Experiment, session: Session, runner: Runner) -> Result:
     return runner.run(experiment, session.node)
 
 
+def hopeless(results: Sequence[Result]) -> str:
+    """Why no further launch can be expected to end; empty if one can."""
+    if any(rank.unkillable for result in results for rank in result.ranks):
+        return "a process is stuck in the kernel"
+    if sum(result.status == "hung" for result in results) >= HANGS:
+        return f"{HANGS} launches hung before"
+    return ""
+
+
 def read_trace(session: Session, setup: Setup) -> None:
     """Read the trace files of the traced runs that succeeded."""
     folders = [result.trace for result in session.results if result.trace and result.status == "ok"]
     if folders and setup.tracing is not None:
-        session.asked = tuple(ask for folder in folders for ask in setup.tracing.read(Path(folder)))
+        try:
+            session.asked = tuple(ask for folder in folders for ask in setup.tracing.read(Path(folder)))
+        except OSError as error:
+            session.notes = (*session.notes, f"the trace cannot be read: {error}")
 
 
 def judge(session: Session, library_names: frozenset[str] | None) -> None:

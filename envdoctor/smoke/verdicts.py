@@ -228,7 +228,8 @@ def claim(node: Node, results: Sequence[Result]) -> str:
     whole = compare.base(results)
     if whole is not None and whole.status == "ok" and whole not in standing:
         standing.append(whole)
-    if not standing or ranks_differ(standing) or repeats_differ(standing) or restart_differs(standing):
+    faults = (ranks_differ, wrong_sums, repeats_differ, restart_differs, hash_checks)
+    if not standing or any(fault(standing) for fault in faults):
         return ""
     count = sum(compare.comparisons(result) for result in standing)
     before, after = compare.find(standing, "user"), compare.find(standing, "restart")

@@ -84,13 +84,21 @@ def fork(work: Callable[[], int], outputs: tuple[str, str], environment: dict[st
             os.dup2(file, descriptor)
         faulthandler.register(signal.SIGUSR1, all_threads=False)
         if environment is not None:
-            os.environ.clear()
-            os.environ.update(environment)
+            adopt(environment)
         status = work()
     finally:
         if status == 70:
             traceback.print_exc()
         os._exit(status)
+
+
+def adopt(environment: dict[str, str]) -> None:
+    """Make this the environment, touching what differs only: a trace shall show the library's doings, not ours."""
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def signal_all(pids: dict[int, int], number: int) -> None:
