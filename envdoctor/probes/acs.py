@@ -71,8 +71,8 @@ def read_bridges(view: View) -> dict[str, bool]:
 def acs_probe(view: View) -> None:
     """Whether any bridge redirects peer requests. Raises `Absent` where nothing can be told without root."""
     found, source = read_bridges(view), DEVICES
-    if not found:
-        result = view.run("lspci", "-vvv", timeout=1.0)
+    if not found and not view.files.live:  # on the machine itself lspci reads the same files with the same rights
+        result = view.run("lspci", "-vvv")
         found, source = parse_lspci(result.stdout if result.ok else ""), "lspci -vvv"
     if not found:
         view.facts.observe("host.acs_redirect", "unknown", DEVICES)

@@ -162,7 +162,7 @@ def vendor_of(node: Node, torch: Torch | None) -> str:
 
 def _environment(state: State) -> None:
     view = state.view
-    named = next((v for n in process.PATH_VARIABLES if (v := view.environment.get(n))), None)
+    named = view.environment.get("ROCM_PATH") or view.environment.get("ROCM_HOME")
     state.node.rocm_path_env = view.files.resolve(named) if named else None
     process.environment_probe(view)
 
@@ -196,7 +196,8 @@ def _nvidia(state: State) -> str:
 
 
 def _cuda(state: State) -> None:
-    state.node.cuda = nvidia.cuda_probe(state.view, state.node.driver_cuda)
+    source = state.node.devices[0].source if state.node.devices else nvidia.PROC
+    state.node.cuda = nvidia.cuda_probe(state.view, state.node.driver_cuda, source)
 
 
 def _driver(state: State) -> None:

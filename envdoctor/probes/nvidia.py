@@ -227,13 +227,13 @@ def state_driver(view: View, links: Iterable[Link]) -> None:
             view.facts.observe("gpu.missing_link", link.name, "nvidia-smi topo -m", detail=detail)
 
 
-def cuda_probe(view: View, driver_cuda: str | None) -> Cuda:
-    """The toolkit, and what the driver supports. Raises `Absent` where neither can be told."""
+def cuda_probe(view: View, driver_cuda: str | None, source: str) -> Cuda:
+    """The toolkit, and what the driver supports, as `source` told. Raises `Absent` where neither can be told."""
     cuda = Cuda(toolkit_version(view.files.read_text(TOOLKIT) or ""), driver_cuda)
     if cuda.toolkit is None and cuda.driver_cuda is None:
         raise Absent("no CUDA toolkit and no driver of NVIDIA")
     view.facts.observe_known("cuda.toolkit", cuda.toolkit, TOOLKIT)
-    view.facts.observe_known("cuda.driver_cuda", cuda.driver_cuda, "nvidia-smi --version")
+    view.facts.observe_known("cuda.driver_cuda", cuda.driver_cuda, source)
     if cuda.toolkit:
         view.facts.component("CUDA toolkit", cuda.toolkit, TOOLKIT)
     return cuda

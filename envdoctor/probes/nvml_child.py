@@ -14,6 +14,7 @@ import importlib  # noqa: E402
 import json  # noqa: E402
 from typing import Any  # noqa: E402
 
+COMPUTE_MODES = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
 P2P_NVLINK = 2
 """NVML_P2P_CAPS_INDEX_NVLINK."""
 
@@ -49,6 +50,7 @@ def device(nvml: Nvml, index: int, handles: list[Any]) -> dict[str, Any]:
     capability = nvml.ask("DeviceGetCudaComputeCapability", handle)
     mig, memory = nvml.ask("DeviceGetMigMode", handle), nvml.ask("DeviceGetMemoryInfo", handle)
     clock, bus = nvml.ask("DeviceGetMaxClockInfo", handle, 1), nvml.ask("DeviceGetPciInfo", handle)
+    mode = nvml.ask("DeviceGetComputeMode", handle)
     linked = [nvml.ask("DeviceGetP2PStatus", handle, other, P2P_NVLINK) == 0 for other in handles]
     return {
         "index": index,
@@ -57,6 +59,7 @@ def device(nvml: Nvml, index: int, handles: list[Any]) -> dict[str, Any]:
         "compute_cap": None if capability is None else ".".join(map(str, capability)),
         "mig.mode.current": None if mig is None else on_off(mig[0]),
         "persistence_mode": on_off(nvml.ask("DeviceGetPersistenceMode", handle)),
+        "compute_mode": COMPUTE_MODES[mode] if mode in range(len(COMPUTE_MODES)) else None,
         "vbios_version": nvml.text("DeviceGetVbiosVersion", handle),
         "memory.total": None if memory is None else f"{memory.total >> 20} MiB",
         "clocks.max.sm": None if clock is None else f"{clock} MHz",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from envdoctor.facts import Component, Observation, Place, Setting
 from envdoctor.probes.base import Facts, ProbeStatus
 from envdoctor.probes.ccl import version_code
 from envdoctor.probes.files import NodeFiles
+from envdoctor.probes.keys import KEYS
 from envdoctor.probes.library import LibraryFile
 from envdoctor.probes.pairing import release
 from envdoctor.probes.parts import Ccl, Cuda, Device, Driver, Gpu, Host, Link, Miopen, Rocm, Torch
@@ -46,7 +48,7 @@ class Node:
     driver_cuda: str | None = None
     """Newest CUDA version that the driver of NVIDIA supports."""
     rocm_path_env: str | None = None
-    """Folder that ROCM_PATH, ROCM_HOME or HIP_PATH names, without links."""
+    """Folder that ROCM_PATH or ROCM_HOME names, without links."""
     files: NodeFiles | None = None
     """The files that were read, and their log."""
     facts: Facts = field(default_factory=Facts)
@@ -61,6 +63,40 @@ class Node:
             "host": host_table(self.host),
         }  # fmt: skip
         return {key: value for key, value in tables.items() if value is not None and value != {}}
+
+    def details_json(self) -> dict[str, Any]:
+        """Everything that is known, with its places: what the short form leaves out or only sums up."""
+        facts = self.facts
+        return {
+            "probes": [asdict(probe) for probe in self.probes],
+            "observations": [observation_json(item) for item in facts.observations],
+            "components": [component_json(item) for item in facts.components],
+            "settings": [setting_json(item) for item in facts.settings],
+            "problems": [{"message": item.message, **place_json(item.place)} for item in facts.problems],
+            "links": [asdict(link) for link in self.links],
+        }
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    """Where a fact stands on the node."""
+    return {"path": place.path, "line": place.line}
+
+
+def observation_json(item: Observation) -> dict[str, Any]:
+    """One observation, with its unit."""
+    unit = KEYS[item.key].unit
+    told = {"key": item.key, "value": item.value, "detail": item.detail, **place_json(item.place)}
+    return {**told, "unit": unit} if unit else told
+
+
+def component_json(item: Component) -> dict[str, Any]:
+    """One library, driver or device."""
+    return {"name": item.name, "version": item.version, "detail": item.detail, **place_json(item.place)}
+
+
+def setting_json(item: Setting) -> dict[str, Any]:
+    """One variable of the process or of a conf file."""
+    return {"name": item.name, "value": item.value.text, "channel": item.channel, **place_json(item.place)}
 
 
 def without_none(**values: Any) -> dict[str, Any]:

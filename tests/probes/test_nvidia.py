@@ -161,6 +161,7 @@ def nvmlDeviceGetPciInfo(h): return Pci()
 def nvmlDeviceGetCudaComputeCapability(h): return (9, 0)
 def nvmlDeviceGetMigMode(h): raise NVMLError("Not Supported")
 def nvmlDeviceGetPersistenceMode(h): return 1
+def nvmlDeviceGetComputeMode(h): return 3
 def nvmlDeviceGetMemoryInfo(h): return Memory()
 def nvmlDeviceGetMaxClockInfo(h, which): return 1980
 def nvmlDeviceGetP2PStatus(a, b, what): return 0 if what == 2 else 1
@@ -183,6 +184,7 @@ def test_the_nvml_child(tmp_path: Path, words: dict[str, str]) -> None:
         ("NVIDIA H100", [1], None),
         ("NVIDIA H100", [0], None),
     ]
+    assert {d["compute_mode"] for d in report["devices"]} == {"Exclusive_Process"}
 
 
 def test_the_nvml_child_without_a_driver_or_a_module(tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_toolkits(text: str, version: str | None) -> None:
 
 def test_cuda_of_a_plain_node(tmp_path: Path) -> None:
     with pytest.raises(Absent):
-        nvidia.cuda_probe(view_of(tmp_path), None)
+        nvidia.cuda_probe(view_of(tmp_path), None, "x")
 
 
 def test_driver_cuda_of_a_recording(tmp_path: Path) -> None:

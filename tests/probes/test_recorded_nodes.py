@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,22 @@ def test_no_serial_number_or_host_name_in_facts(name: str) -> None:
     words = repr((node.as_json(), node.facts, node.devices, node.links, node.probes))
     for secret in ("a1b2c3d4e5f6", "11651590505119", "6510516211603", "gpu-node-01", "GPU-0000"):
         assert secret not in words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_that_is_known_as_json(name: str) -> None:
+    node = examined(NODES / name)
+    details = json.loads(json.dumps(node.details_json()))
+    assert len(details["observations"]) == len(node.facts.observations)
+    assert {item["status"] for item in details["probes"]} <= {"ok", "absent", "failed", "skipped"}
+    assert all(item["path"] for item in details["observations"] + details["components"] + details["settings"])
+    assert "a1b2c3d4e5f6" not in json.dumps(details)
+
+
+def test_units_stand_beside_their_values() -> None:
+    details = examined(NODES / "mi300x-cpx-nps4-rocm-6.3").details_json()
+    limit = next(item for item in details["observations"] if item["key"] == "host.memlock_bytes")
+    assert (limit["value"], limit["unit"], limit["path"]) == (8388608, "bytes", "/proc/self/limits")
 
 
 def test_each_gpu_of_a_partitioned_node() -> None:
