@@ -112,18 +112,28 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a call: its keyword or None, its literal value where it is one, and its source text."""
+    """One argument of a call: its keyword or None, its literal value where it is one, and its source text.
+
+    The literal may be that of a constant which the argument names. `names` are the dotted names in an argument that
+    is no literal, resolved as the names of calls are: `("torch.distributed.get_rank()",)` for `rank`.
+    """
 
     keyword: str | None
     text: str
     literal: str | int | float | bool | None = None
     is_literal: bool = False
     place: Place | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A Python call or attribute assignment, with its dotted name resolved through imports."""
+    """A Python call or attribute assignment, with its dotted name resolved through imports.
+
+    Functions and classes of the same file have a dot in front (`.set_seed`, `.Net.forward`), relative imports the
+    dots of the import, and what a call returns has parentheses (`torch.Generator().manual_seed`). A method of an
+    object that cannot be told is `?.backward`; only those that say what kind of program it is are kept.
+    """
 
     name: str
     kind: Literal["call", "assign"]
@@ -133,6 +143,25 @@ class Call:
     scope: Scope = Scope()
     branch: tuple[Branch, ...] = ()
     comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A Python function or class: what is needed to follow a program in the order in which it runs.
+
+    `name` is qualified (`Net.forward`); decorators and base classes are dotted names as those of calls.
+    """
+
+    name: str
+    kind: Literal["function", "class"]
+    place: Place
+    order: int
+    end_line: int
+    parameters: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    scope: Scope = Scope()
+    branch: tuple[Branch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +231,4 @@ class FileFacts:
     inclusions: list[Inclusion] = field(default_factory=list)
     components: list[Component] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)

@@ -1,0 +1,51 @@
+"""Reads Python: settings of environments, uses of variables, calls, launches and imports, from the syntax tree.
+
+Nothing is imported or run. A file that cannot be parsed gives a problem, and its plain assignments line by line.
+"""
+
+from __future__ import annotations
+
+from envdoctor.facts import FileFacts
+from envdoctor.readers.python_calls import Calls
+from envdoctor.readers.python_code import Code, parse
+from envdoctor.readers.python_emit import Emitter
+from envdoctor.readers.python_fallback import read_lines
+from envdoctor.readers.python_scopes import outline
+from envdoctor.readers.python_walk import Walk
+from envdoctor.source import Source
+
+SETTING_TOKENS = ("env", "Env", "ENV", "export ", "system(", "subprocess", "popen", "-x", "-e")
+"""A file without any of these holds no setting and no use."""
+
+
+def read(source: Source, kind: str) -> FileFacts:
+    """All facts of a Python file, each list in source order.
+
+    `order` grows with the statement a fact comes into force at; it has gaps. Settings of a mapping that is applied to
+    `os.environ` elsewhere stand where they are written and have the order of the statement that applies them.
+    """
+    return _read(source, kind, with_calls=True)
+
+
+def read_settings(source: Source) -> FileFacts:
+    """Settings, uses and launches of a Python file, without calls, definitions and imports: the cheap half."""
+    if not any(token in source.text for token in SETTING_TOKENS):
+        return FileFacts(source.path, "python")
+    return _read(source, "python", with_calls=False)
+
+
+def _read(source: Source, kind: str, with_calls: bool) -> FileFacts:
+    facts = FileFacts(source.path, kind)
+    code = Code(source)
+    tree, problem = parse(code)
+    if problem is not None:
+        facts.problems.append(problem)
+    if tree is None:
+        read_lines(code, facts)
+        return facts
+    emit = Emitter(code, outline(tree, code), facts)
+    Walk(emit, Calls(emit) if with_calls else None).run()
+    facts.settings.sort(key=lambda fact: fact.order)
+    facts.launches.sort(key=lambda fact: fact.order)
+    facts.uses.sort(key=lambda fact: fact.order)
+    return facts
