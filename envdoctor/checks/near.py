@@ -55,7 +55,7 @@ def nearest(name: str, real: Iterable[str], is_real: Callable[[str], bool]) -> s
 
     `real` are the candidates, `is_real` says whether a composed name is one.
     """
-    return by_prefix(name, is_real) or by_words(name, real) or by_letters(name, real)
+    return by_prefix(name, is_real) or by_words(name, real, is_real) or by_letters(name, real, is_real)
 
 
 def by_prefix(name: str, is_real: Callable[[str], bool]) -> str | None:
@@ -69,7 +69,7 @@ def by_prefix(name: str, is_real: Callable[[str], bool]) -> str | None:
     return None
 
 
-def by_words(name: str, real: Iterable[str]) -> str | None:
+def by_words(name: str, real: Iterable[str], is_real: Callable[[str], bool]) -> str | None:
     """The one name with the same words in another order or form, or with one word more."""
     wanted = words_of(name)
     if len(wanted) < 2:
@@ -83,7 +83,7 @@ def by_words(name: str, real: Iterable[str]) -> str | None:
             same.add(candidate)
         elif _one_word_missing(wanted, words):
             longer.add(candidate)
-    for found in (same, longer):
+    for found in (set(filter(is_real, same)), set(filter(is_real, longer))):
         own = {c for c in found if c.split("_")[0] == name.split("_")[0]} or found
         if len(own) == 1:
             return own.pop()
@@ -108,7 +108,7 @@ def _one_word_missing(wanted: tuple[str, ...], words: tuple[str, ...]) -> bool:
     return len(rest) == 1 and rest[0] in FILLERS and not GENERIC.issuperset(wanted[1:])
 
 
-def by_letters(name: str, real: Iterable[str]) -> str | None:
+def by_letters(name: str, real: Iterable[str], is_real: Callable[[str], bool]) -> str | None:
     """The one name that is a typing slip away: one letter, two in a long name, or two letters swapped."""
     if len(name) < FEWEST_LETTERS:
         return None
@@ -120,7 +120,7 @@ def by_letters(name: str, real: Iterable[str]) -> str | None:
         if abs(len(candidate) - len(name)) > most or not _slip_allowed(name, candidate):
             continue
         distance = OSA.distance(name, candidate, score_cutoff=most)
-        if distance <= most:
+        if distance <= most and is_real(candidate):
             best.append((distance, candidate))
     best.sort()
     if not best or (len(best) > 1 and best[0][0] == best[1][0]):
@@ -129,7 +129,9 @@ def by_letters(name: str, real: Iterable[str]) -> str | None:
 
 
 def _slip_allowed(name: str, candidate: str) -> bool:
-    """A digit, or one of two words of the same sense (ENABLE, DISABLE), is not a typing slip of another."""
+    """A digit, a switch word (ENABLE, DISABLE) or the first letter of a library's name is not a slip of another."""
+    if name[0] != candidate[0]:
+        return False
     digits = [c for c in name if c.isdigit()], [c for c in candidate if c.isdigit()]
     if digits[0] != digits[1]:
         return False

@@ -11,6 +11,8 @@ from envdoctor.checks import near
 from envdoctor.targets import Target
 
 Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
+OURS = ("cuda", "rocm")
+"""The platforms whose settings are judged; Ascend's are real there and nobody's mistake elsewhere."""
 PLATFORMS = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
 
 
@@ -32,7 +34,7 @@ def judge(name: str, catalog: Catalog, target: Target) -> Verdict | None:
         return _unlisted(name, catalog, target)
     if variable.status in ("ghost", "documented-only"):
         return _ghost(variable, catalog, target)
-    if variable.status in ("build-time", "debug-build", "incidental"):
+    if variable.status in ("build-time", "debug-build", "incidental") or variable.platform not in ("both", *OURS):
         return None
     found = _other_platform(variable, catalog, target) or _release(variable, catalog, target)
     return found or _renamed(variable, target)
@@ -45,8 +47,8 @@ def _unlisted(name: str, catalog: Catalog, target: Target) -> Verdict | None:
         return None
     if prefix is not None and (prefix.foreign or _others(name, prefix)):
         return None
-    real = near.nearest(name, catalog.real_names(), lambda n: _is_real(n, catalog, target))
-    if real is not None and _is_real(real, catalog, target):
+    real = near.nearest(name, catalog.real_names(), lambda n: is_current(n, catalog, target))
+    if real is not None and is_current(real, catalog, target):
         return Verdict("misnamed", f"nothing reads {name}; {real} was meant", f"write {real}", real,
                        _evidence(catalog.variable(real)))  # fmt: skip
     if prefix is None or not prefix.closed:
@@ -82,7 +84,7 @@ def _one_letter_off(word: str, known: str) -> bool:
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def _is_real(name: str, catalog: Catalog, target: Target) -> bool:
+def is_current(name: str, catalog: Catalog, target: Target) -> bool:
     """Something current reads this name on this target: only such a name is worth suggesting."""
     variable = catalog.variable(name)
     if variable is None or variable.status not in ("real", "deprecated"):
@@ -96,7 +98,7 @@ def _ghost(variable: Variable, catalog: Catalog, target: Target) -> Verdict:
     real = variable.meant
     prefix = catalog.prefix_of(variable.name)
     where = covered(prefix, catalog) if prefix is not None and prefix.closed else "any catalogued library"
-    if real is not None and _is_real(real, catalog, target):
+    if real is not None and is_current(real, catalog, target):
         return Verdict("misnamed", f"no release of {where} reads {variable.name}; {real} was meant",
                        variable.instead or f"write {real}", real, variable.evidence)  # fmt: skip
     message = f"{variable.name} is read by no release of {where}"
