@@ -66,8 +66,11 @@ def compile_all(root: Path, out: Path) -> list[Path]:
     """
     from envdoctor.catalog_build import build_catalog
     from envdoctor.rulebook import build as build_rules
+    from envdoctor.targets_data import build as build_targets
 
-    kinds: tuple[tuple[str, str, Build], ...] = (("catalog", "catalog", build_catalog), ("rules", "*", build_rules))
+    kinds: tuple[tuple[str, str, Build], ...] = (
+        ("catalog", "catalog", build_catalog), ("rules", "*", build_rules), ("targets", "targets", build_targets),
+    )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name, folder, build in kinds:
