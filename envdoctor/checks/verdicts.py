@@ -90,7 +90,7 @@ def is_current(name: str, catalog: Catalog, target: Target) -> bool:
     if variable is None or variable.status not in ("real", "deprecated"):
         return False
     readings = _here(variable, catalog, target)
-    return any(r.until is None and r.component == "core" for r in readings)
+    return any(r.component == "core" and not r.ended(catalog.libraries[r.library]) for r in readings)
 
 
 def _ghost(variable: Variable, catalog: Catalog, target: Target) -> Verdict:
@@ -198,13 +198,6 @@ def _span(reading: Reading, catalog: Catalog) -> str:
     library = catalog.libraries[reading.library]
     since = _release_of(library, reading.since or library.oldest)
     return f"by {since} to {reading.until}" if reading.until else f"by {since} and later"
-
-
-def _out_of_use(library: Library, reading: Reading) -> bool:
-    """The library stopped reading it before the oldest release that is still in use."""
-    if reading.until is None or not library.current:
-        return False
-    return library.position(reading.until) < library.position(library.current)
 
 
 def _renamed(variable: Variable, target: Target) -> Verdict | None:
