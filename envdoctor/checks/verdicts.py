@@ -13,6 +13,8 @@ from envdoctor.targets import Target
 Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
 OURS = ("cuda", "rocm")
 """The platforms whose settings are judged; Ascend's are real there and nobody's mistake elsewhere."""
+PARTS = ("contrib", "doca", "build", "plugins/profiler", "plugins/tuner", "ext-profiler", "ext-tuner", "hipblaslt-bench")
+"""Components that only some installations have: a slip of the pen did not mean their names."""
 PLATFORMS = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
 
 
@@ -90,7 +92,7 @@ def is_current(name: str, catalog: Catalog, target: Target) -> bool:
     if variable is None or variable.status not in ("real", "deprecated"):
         return False
     readings = _here(variable, catalog, target)
-    return any(r.component == "core" and not r.ended(catalog.libraries[r.library]) for r in readings)
+    return any(r.component not in PARTS and not r.ended(catalog.libraries[r.library]) for r in readings)
 
 
 def _ghost(variable: Variable, catalog: Catalog, target: Target) -> Verdict:
