@@ -15,7 +15,7 @@ from typing import NamedTuple
 from envdoctor.facts import Channel, Op
 from envdoctor.readers.python_emit import Emitter
 from envdoctor.readers.python_names import latest
-from envdoctor.readers.python_scopes import Scope, Where
+from envdoctor.readers.python_scopes import Binding, Scope, Where
 from envdoctor.readers.python_words import is_capitals, says_runtime, says_saved
 
 SENTENCE_WORDS = 4
@@ -140,12 +140,12 @@ class Mappings:
         if binding.kind == "parameter":
             self.setters.setdefault("." + binding.target, Setter(key.id, value, how))
         elif binding.kind == "loop" and isinstance(binding.node, (ast.For, ast.AsyncFor)):
-            return self._loop(binding.node, key.id, value, where, how)
+            return self._loop(binding, key.id, value, where, how)
         return []
 
-    def _loop(
-        self, loop: ast.For | ast.AsyncFor, key: str, value: ast.expr, where: Where, how: Application
-    ) -> list[Claim]:
+    def _loop(self, binding: Binding, key: str, value: ast.expr, where: Where, how: Application) -> list[Claim]:
+        loop = binding.node
+        assert isinstance(loop, (ast.For, ast.AsyncFor))
         target, over = loop.target, loop.iter
         if says_saved(name_of(items_of(over) or over)):
             return []
@@ -154,14 +154,15 @@ class Mappings:
         pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else None
         if pair and isinstance(pair[0], ast.Name) and pair[0].id == key and isinstance(pair[1], ast.Name):
             own = mentions(value, pair[1].id)
-            return [Claim(items_of(over) or over, where, how if own else replace(how, value=value))]
+            how = how if own else replace(how, value=value)
+            return [Claim(items_of(over) or over, binding.where, how)]
         if not isinstance(target, ast.Name):
             return []
         if isinstance(value, ast.Subscript) and mentions(value.slice, key):
             of_environ = self.emit.names.resolve(value.value, where) == "os.environ"
             if not of_environ:
                 return [Claim(value.value, where, how)]
-        return [Claim(over, where, replace(how, value=value))]
+        return [Claim(over, binding.where, replace(how, value=value, where=how.where or where))]
 
 
 def channel_of(label: str) -> Channel:

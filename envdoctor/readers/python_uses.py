@@ -30,7 +30,7 @@ class Uses:
         self.values = emit.values
         self._skipped: set[int] = set()
         text = emit.code.text
-        self.active = "env" in text or "ENV" in text
+        self.active = any(token in text for token in ("env", "ENV", "flag", "Flag"))
         self.reads = "environ" in text or "getenv" in text
 
     def read(self, node: ast.expr, where: Where) -> bool:

@@ -86,10 +86,13 @@ LOOPS = [
     ('D = dict(NCCL_A="1")\nD["NCCL_B"] = "2"\nos.environ.update(D)', ["set NCCL_A=1", "set NCCL_B=2"]),
     ('B = {"NCCL_A": "1"}\nos.environ.update({**B, "NCCL_B": "2"})', ["set NCCL_A=1", "set NCCL_B=2"]),
     ('saved = {"NCCL_A": "1"}\nfor k, v in saved.items():\n    os.environ[k] = v', []),
-    ('def put(n, v):\n    os.environ[n] = v\nput("NCCL_A", "1")\nput(n="NCCL_B", v="2")', ["set NCCL_A=1", "set NCCL_B=2"]),
+    (
+        'def put(n, v):\n    os.environ[n] = v\nput("NCCL_A", "1")\nput(n="NCCL_B", v="2")',
+        ["set NCCL_A=1", "set NCCL_B=2"],
+    ),
     ('def put(n, v="on"):\n    os.environ[n] = str(v)\nput("NCCL_A")', ["set NCCL_A=on"]),
     (
-        'class T:\n    def put(self, n, v):\n        os.environ[n] = v\n    def go(self):\n        self.put("NCCL_A", "1")',
+        'class T:\n def put(self, n, v):\n  os.environ[n] = v\n def go(self):\n  self.put("NCCL_A", "1")',
         ["set NCCL_A=1"],
     ),
     ('def apply(env):\n    env.setdefault("NCCL_A", "1")\napply(os.environ)', ["default NCCL_A=1"]),
