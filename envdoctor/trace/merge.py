@@ -232,9 +232,10 @@ def _settings_of(name: str, processes: _Processes) -> list[Setting]:
 
 def _that_count(name: str, processes: Sequence[Process]) -> list[Process]:
     """The processes whose values are shown: launchers and shells matter only for what no other process has."""
-    ranked = [process for process in processes if process.rank is not None]
     asking = [process for process in processes if any(record.kind == "ask" for record in process.records)]
-    for chosen in (ranked, asking):
+    ranks = {process.rank for process in asking}
+    ranked = [process for process in processes if process.rank not in ranks] + asking
+    for chosen in ([process for process in ranked if process.rank is not None], asking):
         if any(name in process.values for process in chosen):
             return chosen
     return list(processes)
