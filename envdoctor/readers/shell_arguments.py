@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from envdoctor.facts import Channel, Scope
+from envdoctor.facts import Channel, Exported, Op
 from envdoctor.readers import shell_assignments
 from envdoctor.readers.shell_launcher_table import ENVIRONMENT_LIST, SHELLS, TWO_VALUES
 from envdoctor.readers.shell_launchers import Form, Launcher, Option, by_program
@@ -76,7 +76,8 @@ def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
                 break
             at = _option(row, words, at, segment, last)
         elif row.assigns and (words[at].assignment() or _removal(row, text)):
-            segment.arguments.append(Argument("assignment", (words[at],)))
+            channel: Channel = "shell" if "time" in row.programs.split() else "launcher-argument"
+            segment.arguments.append(Argument("assignment", (words[at],), channel))
             at += 1
         elif row.inner in ("none", "dashes") or (words[at].variable() and at < last and not _is_program(text)):
             at += 1
@@ -155,11 +156,8 @@ def _variables(option: Option, words: Sequence[Word], at: int, segment: Segment,
     return at + 1 + len(taken)
 
 
-def state_arguments(
-    state: State, name: str, arguments: Sequence[Argument], context: Context, scoped: bool = True
-) -> None:
-    """State what the arguments of a launcher give to the processes it starts, or to the whole script."""
-    inner = replace(context, scope=Scope("command", name)) if scoped else context
+def state_arguments(state: State, name: str, arguments: Sequence[Argument], inner: Context, context: Context) -> None:
+    """State what the arguments of a launcher give to the processes it starts (`inner`), or to the whole script."""
     for argument in arguments:
         if argument.form in ("env-file", "configuration"):
             state.inclusion(argument.form, argument.words[0], context)
@@ -200,14 +198,20 @@ def _split(word: Word, delimiter: str) -> Iterator[Word]:
         if char in "'\"":
             quote = "" if quote == char else quote or char
         elif char == delimiter and not quote:
-            yield word.part(start, index)
+            yield _stripped(word, start, index)
             start = index + 1
-    yield word.part(start)
+    yield _stripped(word, start, len(word.text))
+
+
+def _stripped(word: Word, start: int, end: int) -> Word:
+    """`text[start:end]` without the blanks around it: `"all, A=1"`."""
+    text = word.text[start:end]
+    return word.part(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
 
 
 def _give(state: State, argument: Argument, word: Word, name: str, context: Context) -> None:
     """State one variable: set with a value, or forwarded by its name."""
-    exported = "no" if argument.channel == "argument" else "yes"
+    exported: Exported = "no" if argument.channel == "argument" else "yes"
     if argument.form == "pair" and len(argument.words) == 2:
         state.setting("set", word, argument.words[1], context, channel=argument.channel, via=name)
         return
@@ -218,9 +222,12 @@ def _give(state: State, argument: Argument, word: Word, name: str, context: Cont
         state.setting("unset", word.part(0, len(label)), None, context, channel=argument.channel, via=name)
         return
     found = list(shell_assignments.assignments_in(state, word))
-    for variable, _, value in found:
-        op = "pass" if value is None else "set"
-        state.setting(op, variable, value, context, channel=argument.channel, exported=exported, via=name)  # type: ignore[arg-type]
+    for given in found:
+        op: Op = "pass" if given.value is None else "set"
+        state.setting(
+            op, given.name, given.value, context,
+            channel=argument.channel, exported=exported, via=name, carrier=given.carrier,
+        )  # fmt: skip
     if not found and _PATTERN.match(word.text):
         state.setting("pass", word, None, context, channel=argument.channel, via=name)
 

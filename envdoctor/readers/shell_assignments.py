@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envdoctor.facts import Exported, Op
+from envdoctor.facts import Exported, Op, Scope
 from envdoctor.readers import shell_uses
 from envdoctor.readers.shell_state import Context, Definition, State
 from envdoctor.readers.shell_words import Word, read_word
@@ -78,6 +78,7 @@ def give(
     manner: Manner,
     comment: str = "",
     known: bool | None = None,
+    carrier: Word | None = None,
 ) -> None:
     """State an assignment in the shell itself, with what `set -a` and inherited names mean for children."""
     exported = manner.exported
@@ -86,12 +87,14 @@ def give(
             exported = "yes"
         elif grows(op, name.text, value):
             exported = "unknown"
+    label, via = name.text, manner.via
+    if name.text.startswith(CONTAINER_PREFIXES):
+        op, name, label, via, context = contained(op, name, context)
     fact = state.setting(
-        op, name, value, context, exported=exported, via=manner.via, comment=comment, known=known
+        op, name, value, context, exported=exported, via=via, comment=comment, known=known, label=label, carrier=carrier
     )
     if not manner.own:
         state.note_bare(fact)
-    contained(state, op, name, value, context)
 
 
 def grows(op: Op, name: str, value: Word) -> bool:
@@ -101,16 +104,15 @@ def grows(op: Op, name: str, value: Word) -> bool:
     return any(e.name == name and e.kind == "plain" for e in value.expansions) and len(value.text) > len(name) + 3
 
 
-def contained(state: State, op: Op, name: Word, value: Word, context: Context) -> None:
-    """State what `SINGULARITYENV_A=1` means: A in the container."""
-    for prefix in CONTAINER_PREFIXES:
-        inner = name.text[len(prefix) :]
-        if not name.text.startswith(prefix) or not inner:
-            continue
-        for growth in ("PREPEND_PATH", "APPEND_PATH"):
-            if inner == growth:
-                inner, op = "PATH", "append"
-        state.setting(op, name.part(len(prefix)), value, context, via=prefix.rstrip("_"), label=inner)
+def contained(op: Op, name: Word, context: Context) -> tuple[Op, Word, str, str, Context]:
+    """What `SINGULARITYENV_A` stands for: A in the container, and nowhere else."""
+    prefix = next(prefix for prefix in CONTAINER_PREFIXES if name.text.startswith(prefix))
+    label = name.text[len(prefix) :]
+    inner = name.part(len(prefix)) if label else name
+    if label in ("PREPEND_PATH", "APPEND_PATH"):
+        op, label = "append", "PATH"
+    elsewhere = context.scoped(Scope("container", prefix[: -len("ENV_")].lower()))
+    return op, inner, label or name.text, prefix.rstrip("_"), elsewhere
 
 
 def define(state: State, name: str, words: list[Word], context: Context, append: bool) -> None:
@@ -119,11 +121,11 @@ def define(state: State, name: str, words: list[Word], context: Context, append:
         words, append = words[1:], True
     elif len(words) == 1 and (leading := words[0].leading_variable()) and leading[0] == name:
         words, append = [words[0].part(leading[1])], True
-    known = state.definitions.setdefault(name, [])
+    known = state.definitions.get(name, [])
     if not append:
-        known[:] = [d for d in known if d.branch[: len(context.branch)] != context.branch]
+        known = [d for d in known if d.branch[: len(context.branch)] != context.branch]
     if len(known) < MOST_DEFINITIONS:
-        known.append(Definition(words, context.branch, append))
+        state.definitions[name] = [*known, Definition(words, context.branch, append)]
 
 
 def _elements(state: State, node: Node) -> list[Word]:
@@ -143,8 +145,7 @@ def loop(state: State, node: Node) -> None:
         if child.is_named:
             word = read_word(state.source, child.start_byte, child.end_byte)
             names += [w for w in state.expanded(word) if w.literal and _NAME.match(w.text)]
-    known = state.loops.setdefault(state.text[variable.start_byte : variable.end_byte], [])
-    known[:] = names[:MOST_DEFINITIONS]
+    state.loops[state.text[variable.start_byte : variable.end_byte]] = names[:MOST_DEFINITIONS]
 
 
 def declare(state: State, node: Node, context: Context) -> None:
@@ -182,13 +183,13 @@ def _declare_word(state: State, word: Word, context: Context, node: Node, manner
         for name in names_in(state, word):
             state.setting("unset", name, None, context, via="export -n", comment=comment)
         return
-    for name, operator, value in assignments_in(state, word):
-        if value is not None:
-            shell_uses.scan(state, value.start, value.end, context, own=name.text)
-            give(state, "append" if operator == "+=" else "set", name, value, context, manner, comment)
+    for given in assignments_in(state, word):
+        if given.value is not None:
+            shell_uses.scan(state, given.value.start, given.value.end, context, own=given.name.text)
+            op: Op = "append" if given.operator == "+=" else "set"
+            give(state, op, given.name, given.value, context, manner, comment, carrier=given.carrier)
         elif manner.exported == "yes":
-            fact = state.setting("export", name, None, context, via=manner.via, comment=comment)
-            state.note_bare(fact)
+            state.note_bare(state.setting("export", given.name, None, context, via=manner.via, comment=comment))
     if word.expansions and word.expansions[0].kind == "command" and manner.exported == "yes":
         _exported_file(state, word, context)
 
@@ -200,26 +201,36 @@ def _exported_file(state: State, word: Word, context: Context) -> None:
         state.inclusion("env-file", word.part(match.start(1), match.end(1)), context)
 
 
-def assignments_in(state: State, word: Word) -> Iterator[tuple[Word, str, Word | None]]:
-    """Names, operators and values a word stands for: `A=1`, `A`, and `$v=1` where v goes over known names."""
+@dataclass(slots=True)
+class Given:
+    """One variable that a word gives a value, or only names. `carrier` is the word where the name stands elsewhere."""
+
+    name: Word
+    operator: str = ""
+    value: Word | None = None
+    carrier: Word | None = None
+
+
+def assignments_in(state: State, word: Word) -> Iterator[Given]:
+    """What a word gives: `A=1`, `A`, and `$v=1` where v goes over known names."""
     parts = word.assignment()
     if parts is not None:
-        yield parts
+        yield Given(*parts)
     elif _NAME.match(word.text):
-        yield word, "", None
+        yield Given(word)
     elif leading := word.leading_variable():
         variable, end = leading
         rest = word.text[end:]
         for name in state.loops.get(variable, ()):
             if rest.startswith("="):
-                yield replace(name, branch=word.branch), "=", word.part(end + 1)
+                yield Given(name.under(word.branch), "=", word.part(end + 1), word)
             elif not rest:
-                yield replace(name, branch=word.branch), "", None
+                yield Given(name.under(word.branch))
 
 
 def names_in(state: State, word: Word) -> Iterator[Word]:
     """The names a word stands for, without values."""
-    return (name for name, _, value in assignments_in(state, word) if value is None)
+    return (given.name for given in assignments_in(state, word) if given.value is None)
 
 
 def unset(state: State, node: Node, context: Context) -> None:

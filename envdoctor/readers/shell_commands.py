@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import Component, Exported, Scope
-from envdoctor.readers import shell_assignments, shell_output, shell_run, shell_uses
+from envdoctor.readers import shell_assignments, shell_output, shell_repair, shell_run, shell_uses
 from envdoctor.readers.shell_launcher_table import SHELLS
 from envdoctor.readers.shell_launchers import by_program
 from envdoctor.readers.shell_state import Context, State
@@ -18,7 +18,6 @@ from envdoctor.readers.shell_words import Word, joined, read_word
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
 _INTERESTING = re.compile(r"[$\"'`]|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z|\Axxx")
 _VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
@@ -33,14 +32,14 @@ class Parts:
     words: list[tuple[int, int]]
 
 
-def parts_of(node: Node) -> Parts:
+def parts_of(children: Sequence[Node]) -> Parts:
     """The parts of a command node; pieces that touch are one word, which the grammar does not always see."""
     parts = Parts([], [])
-    for child in node.named_children:
+    for child in children:
         kind = child.type
         if kind == "variable_assignment":
             parts.prefix.append(child)
-        elif kind not in REDIRECTS and kind != "comment":
+        elif kind not in shell_repair.REDIRECTS and kind != "comment":
             start, end = child.start_byte, child.end_byte
             if parts.words and parts.words[-1][1] == start:
                 parts.words[-1] = (parts.words[-1][0], end)
@@ -53,7 +52,7 @@ def parts_of(node: Node) -> Parts:
 
 def words_of(state: State, node: Node) -> list[Word]:
     """The words of a command node."""
-    return [read_word(state.source, start, end) for start, end in parts_of(node).words]
+    return [read_word(state.source, start, end) for start, end in parts_of(node.named_children).words]
 
 
 @cache
@@ -61,19 +60,21 @@ def _known_programs() -> frozenset[str]:
     return frozenset((*by_program(), *SHELLS, *BUILTINS))
 
 
-def command(state: State, node: Node, context: Context) -> None:
+def command(state: State, node: Node, children: Sequence[Node], context: Context) -> None:
     """State what a command gives, starts and uses."""
-    parts = parts_of(node)
+    parts = parts_of(children)
     if not parts.words:
         for assignment in parts.prefix:
             shell_assignments.assign(state, assignment, context, node)
         return
     first, last = parts.words[0][0], parts.words[-1][1]
+    if parts.prefix:
+        shell_repair.check(state.text, node, children)
     name = state.text[first : parts.words[0][1]]
     program = name.rsplit("/", 1)[-1]
     if parts.prefix:
         _prefix(state, parts.prefix, node, program, context)
-    printing = _prints(program, context)
+    printing = program == ":" or _prints(program, context)
     shell_uses.scan(state, first, last, context, printing=printing)
     if program in _known_programs() or _INTERESTING.search(name):
         words = [read_word(state.source, start, end) for start, end in parts.words]
@@ -94,7 +95,7 @@ def _prefix(state: State, assignments: Sequence[Node], node: Node, program: str,
     """State `A=1 cmd`: for that command alone. Before `.` and `eval` nothing is exported."""
     exported: Exported = "no" if program in (".", "source", "eval") else "yes"
     manner = shell_assignments.Manner("", exported, own=True)
-    inner = replace(context, scope=Scope("command", program))
+    inner = context.scoped(Scope("command", program))
     for assignment in assignments:
         shell_assignments.assign(state, assignment, inner, node, manner)
 
@@ -136,10 +137,10 @@ def loop_export(state: State, whole: Word, context: Context) -> bool:
         return False
     at = 7 if whole.text.startswith("export ") else 0
     found = False
-    for name, _, value in shell_assignments.assignments_in(state, whole.part(at)):
-        if value is not None:
-            manner = shell_assignments.Manner("eval", "yes" if at else "no")
-            shell_assignments.give(state, "set", name, value, context, manner)
+    manner = shell_assignments.Manner("eval", "yes" if at else "no")
+    for given in shell_assignments.assignments_in(state, whole.part(at)):
+        if given.value is not None:
+            shell_assignments.give(state, "set", given.name, given.value, context, manner, carrier=given.carrier)
             found = True
     return found
 

@@ -35,7 +35,7 @@ def directives(state: State, context: Context) -> None:
             for argument in segment.arguments
             if argument.form != "script"
         ]
-        shell_arguments.state_arguments(state, program, arguments, context, scoped=False)
+        shell_arguments.state_arguments(state, program, arguments, context, context)
 
 
 def _word(state: State, start: int, end: int) -> Word:

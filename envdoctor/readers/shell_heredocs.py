@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import Scope
-from envdoctor.readers import shell_output, shell_run, shell_targets, shell_uses
+from envdoctor.readers import shell_output, shell_repair, shell_run, shell_targets, shell_uses
 from envdoctor.readers.shell_commands import words_of
 from envdoctor.readers.shell_launcher_table import SHELLS
 from envdoctor.readers.shell_state import Context, Definition, Output, State
@@ -43,6 +42,8 @@ def _file(state: State, node: Node) -> Output | None:
     descriptor = node.child_by_field_name("descriptor")
     if destination is None:
         return None
+    if node.end_byte > destination.end_byte:
+        shell_repair.check(state.text, node, node.named_children)
     operator = state.text[node.start_byte : destination.start_byte].strip()
     if descriptor is not None and state.text[descriptor.start_byte : descriptor.end_byte] != "1":
         return None
@@ -152,7 +153,7 @@ def _carrier(state: State, words: Sequence[Word], context: Context) -> Context:
     program = words[0].text.rsplit("/", 1)[-1] if words else ""
     found = shell_run.row_of(program, words)
     if found and (found[0].container or found[0].inner == "shell"):
-        return replace(context, scope=Scope("container", state.scope_name(program, words[0].start)))
+        return context.scoped(Scope("container", state.scope_name(program, words[0].start)))
     return context
 
 
@@ -171,7 +172,7 @@ def _read_as(state: State, text: Word, output: Output, context: Context) -> None
         kind = known or (shell_targets.content_kind(text.text) if kept else None) or ""
         if not kind:
             _uses(state, text, context)
-    shell_output.read_written(state, text, kind, output.target, replace(context, output=output))
+    shell_output.read_written(state, text, kind, output.target, context.into(output))
 
 
 def _uses(state: State, text: Word, context: Context) -> None:

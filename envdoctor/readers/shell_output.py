@@ -30,7 +30,8 @@ def echo(state: State, words: list[Word], context: Context) -> None:
 def printf(state: State, words: list[Word], context: Context) -> None:
     """`printf 'A=%s\\n' 1 > file`; `printf -v A ...` assigns."""
     if len(words) > 2 and words[1].text == "-v":
-        state.setting("set", words[2], words[3] if len(words) > 3 else None, context, exported="no", known=False)
+        if words[2].text.isidentifier():
+            state.setting("set", words[2], words[3] if len(words) > 3 else None, context, exported="no", known=False)
         return
     if len(words) > 1 and context.output is not None:
         written(state, unescaped(formatted(words[1], words[2:])), context)

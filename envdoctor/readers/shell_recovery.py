@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envdoctor.readers.shell_state import Context, State
@@ -30,7 +29,7 @@ def recover(walker: Walker, node: Node, context: Context) -> None:
     if context.recovered:
         walker.push(node.named_children, context)
         return
-    inner = replace(context, recovered=True)
+    inner = Context(context.scope, context.branch, context.output, context.depth, recovered=True)
     whole = [child for child in node.named_children if child.type in _STATEMENTS and not child.has_error]
     visits: list[Node] = []
     at = node.start_byte

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envdoctor.facts import Branch, Place, Scope
 from envdoctor.readers import shell_arguments
@@ -104,7 +103,7 @@ def _variable(
 
 def _narrowed(context: Context, branch: tuple[Branch, ...]) -> Context:
     more = tuple(b for b in branch if b not in context.branch)
-    return replace(context, branch=context.branch + more) if more else context
+    return context.within(context.branch + more) if more else context
 
 
 def _quoted_command(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
@@ -188,10 +187,12 @@ def _launcher(
     segments = shell_arguments.segments(row, expanded, start)
     inner_context = context
     if row.container or row.inner == "shell" or program == "ray":
-        inner_context = replace(context, scope=Scope("container", state.scope_name(name, words[0].start)))
+        inner_context = context.scoped(Scope("container", state.scope_name(name, words[0].start)))
     inside = [word for segment in segments for word in segment.inner]
     for segment in segments:
-        shell_arguments.state_arguments(state, name, segment.arguments, context)
+        commanded = segment.inner[0].text.rsplit("/", 1)[-1] if segment.inner and not row.launch else name
+        given_to = context.scoped(Scope("command", commanded))
+        shell_arguments.state_arguments(state, name, segment.arguments, given_to, context)
     if row.launch or any(word.text in ("-i", "-", "--ignore-environment") for word in expanded[1:2]):
         state.launch(name, texts(words), _span(words), context, texts(inside))
     result: list[tuple[list[Word], Context]] = []

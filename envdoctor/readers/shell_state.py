@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,7 @@ from envdoctor.facts import (
     Use,
     Value,
 )
-from envdoctor.readers.embedded import merge, next_order, read_embedded
+from envdoctor.readers.embedded import MappedSource, merge, next_order, read_embedded
 from envdoctor.readers.shell_mask import Masked
 from envdoctor.readers.shell_words import Word, value_of
 from envdoctor.source import Source
@@ -35,17 +36,21 @@ MOST_ALTERNATIVES = 8
 _TRAILING = re.compile(r"[ \t;&)}]*(?:\b(?:fi|done|esac)\b[ \t;]*)?#(.*)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Output:
-    """Where the output of a command goes: into a file of that name, into another command, or into a variable."""
+    """Where the output of a command goes.
+
+    kind is "file" (`target` is its name), the kind of text it is read as ("shell", "python"), "pipe", "argument", or
+    "capture" (`target` is the variable).
+    """
 
     kind: str
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Context:
-    """What is around a statement."""
+    """What is around a statement. One object is shared by many statements: never changed, only derived from."""
 
     scope: Scope = PROCESS
     branch: tuple[Branch, ...] = ()
@@ -54,6 +59,18 @@ class Context:
     """How many substitutions are around it."""
     recovered: bool = False
     """Whether the statement was parsed for itself, out of an error."""
+
+    def scoped(self, scope: Scope) -> Context:
+        """The same in another scope."""
+        return Context(scope, self.branch, self.output, self.depth, self.recovered)
+
+    def within(self, branch: tuple[Branch, ...]) -> Context:
+        """The same under other conditions."""
+        return Context(self.scope, branch, self.output, self.depth, self.recovered)
+
+    def into(self, output: Output | None) -> Context:
+        """The same with its output going elsewhere."""
+        return Context(self.scope, self.branch, output, self.depth, self.recovered)
 
 
 @dataclass(slots=True)
@@ -89,6 +106,9 @@ class State:
         self.definitions = around.definitions
         self.loops = around.loops
         self.allexport = False
+        self.row = (0, -1)
+        self.line = 0
+        self.plain = source.anchors is None and not isinstance(source, MappedSource)
         self.bare: list[int] = []
         self.exports: list[Setting] = []
 
@@ -98,8 +118,24 @@ class State:
         return self.order - 1
 
     def place(self, start: int, end: int) -> Place:
-        """The place of a part of the text."""
-        return self.source.place(start, end)
+        """The place of a part of the text; most follow on one line, so that the line is remembered."""
+        first, last = self.row
+        if not first <= start <= end < last:
+            if not self.plain:
+                return self.source.place(start, end)
+            starts = self.source.starts()
+            index = bisect_right(starts, start) - 1
+            first = starts[index]
+            last = starts[index + 1] if index + 1 < len(starts) else len(self.text) + 1
+            if end >= last:
+                return self.source.place(start, end)
+            self.row = first, last
+            self.line = index + 1
+        return Place(self.source.path, self.line, start - first + 1, self.line, end - first + 1, "", self.source.cell)
+
+    def place_of(self, word: Word) -> Place:
+        """Where a word stands."""
+        return self.place(word.start, word.end) if word.source is self.source else word.place()
 
     def setting(
         self,
@@ -114,24 +150,27 @@ class State:
         comment: str = "",
         known: bool | None = None,
         label: str = "",
+        carrier: Word | None = None,
     ) -> Setting:
-        """State one setting. `label` is the variable where the word is only its carrier (`SINGULARITYENV_A`)."""
-        place = name.place() if value is None else span_place(name, value)
+        """State one setting. `label` is the variable where the word is more than its name (`SINGULARITYENV_A`);
+        `carrier` is the word that gives the value where the name stands elsewhere (`export $v=1` in a loop).
+        """
+        name_place = self.place_of(name)
+        if value is None:
+            given, place, given_place = Value("unknown"), name_place, None
+        else:
+            given, given_place = self.value(value, known), self.value_place(value)
+            own = name.source is value.source is self.source
+            place = self.place(name.start, max(value.end, name.end)) if own else span_place(name, value)
+            if carrier is not None:
+                place = self.place_of(carrier)
+        branch = added(context.branch, name.branch)
+        order = self.order
+        self.order = order + 1
         fact = Setting(
-            op,
-            label or name.text,
-            Value("unknown") if value is None else self.value(value, known),
-            place,
-            channel,
-            self.next_order(),
-            exported,
-            context.scope,
-            added(context.branch, name.branch),
-            via,
-            comment,
-            name.place(),
-            None if value is None else value_place(value),
-        )
+            op, label or name.text, given, place, channel, order, exported, context.scope, branch, via, comment,
+            name_place, given_place,
+        )  # fmt: skip
         self.facts.settings.append(fact)
         return fact
 
@@ -160,6 +199,14 @@ class State:
             Launch(launcher, tuple(words), place, self.next_order(), context.scope, context.branch, inner=tuple(inner))
         )
 
+    def value_place(self, word: Word) -> Place:
+        """Where a value stands, without the quotes around the whole of it."""
+        offsets = word.offsets
+        if not offsets or offsets[-1] - offsets[0] + 1 != len(offsets):
+            return self.place_of(word)
+        place = self.place if word.source is self.source else word.source.place
+        return place(offsets[0], offsets[-1] + 1)
+
     def inclusion(self, kind: str, word: Word, context: Context) -> None:
         """State that another file is pulled in."""
         fact = Inclusion(kind, word.text, word.place(), self.next_order(), context.branch)  # type: ignore[arg-type]
@@ -177,11 +224,11 @@ class State:
         result: list[Word] = []
         for definition in definitions:
             for part in definition.words:
-                pieces = part.split() if len(definition.words) == 1 else [part]
+                pieces = part.split() if len(definition.words) == 1 and not word.quoted else [part]
                 for piece in pieces:
                     if len(result) < MOST_WORDS:
                         found = self.expanded(piece, depth + 1)
-                        result += [replace(w, branch=added(w.branch, definition.branch)) for w in found]
+                        result += [w.under(definition.branch) for w in found]
         return result
 
     def alternatives(self, name: str) -> list[list[Word]]:
@@ -192,7 +239,7 @@ class State:
             if first.append and index:
                 continue
             chain = [first, *(d for d in known[index + 1 :] if d.append and not exclusive(d.branch, first.branch))]
-            words = [replace(w, branch=added(w.branch, d.branch)) for d in chain for w in d.words]
+            words = [w.under(d.branch) for d in chain for w in d.words]
             result.append(words)
         return result[:MOST_ALTERNATIVES]
 
@@ -285,14 +332,6 @@ def span_place(first: Word, last: Word) -> Place:
     if first.source is last.source:
         return first.source.place(first.start, max(last.end, first.end))
     return first.place()
-
-
-def value_place(word: Word) -> Place:
-    """Where a value stands, without the quotes around the whole of it."""
-    offsets = word.offsets
-    if offsets and offsets[-1] - offsets[0] + 1 == len(offsets):
-        return word.source.place(offsets[0], offsets[-1] + 1)
-    return word.place()
 
 
 def _line_end(text: str, at: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ LEAVES = frozenset((
     "heredoc_start", "heredoc_end", "heredoc_content", "file_descriptor", "regex", "string_content", "test_operator",
     "simple_expansion", "extglob_pattern",
 ))  # fmt: skip
+ARGUMENT = Output("argument")
 MOST_BRANCHES = 40
 MOST_SUBSTITUTIONS = 30
 _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
@@ -70,7 +70,9 @@ class Walker:
 
     def push(self, nodes: Iterable[Node], context: Context) -> None:
         """Visit nodes next, in their order."""
-        self.stack.extend([(node, context) for node in reversed(list(nodes))])
+        visits = [(node, context) for node in nodes]
+        visits.reverse()
+        self.stack += visits
 
     def push_substitutions(self, nodes: Iterable[Node], context: Context) -> None:
         """Visit the words that hold commands: `$(...)`, backquotes, `<(...)`."""
@@ -82,12 +84,12 @@ def in_branch(context: Context, branch: Branch) -> Context:
     """A context with one more condition around it."""
     if len(context.branch) >= MOST_BRANCHES:
         return context
-    return replace(context, branch=(*context.branch, branch))
+    return context.within((*context.branch, branch))
 
 
 def in_subshell(walker: Walker, node: Node, context: Context, what: str = "subshell") -> Context:
     """The context of a shell of its own."""
-    return replace(context, scope=Scope("subshell", walker.state.scope_name(what, node.start_byte)))
+    return context.scoped(Scope("subshell", walker.state.scope_name(what, node.start_byte)))
 
 
 def settled(walker: Walker, node: Node, context: Context) -> Context:
@@ -107,9 +109,11 @@ def _assignment(walker: Walker, node: Node, context: Context) -> None:
 
 def _values(walker: Walker, nodes: Iterable[Node], context: Context) -> None:
     """Visit the commands whose output becomes a value."""
+    text = walker.state.text
     for node in reversed(list(nodes)):
-        inner = replace(context, output=Output("capture", shell_assignments.name_of(walker.state, node)))
-        walker.push_substitutions(node.named_children or [node], inner)
+        if _SUBSTITUTION.search(text, node.start_byte, node.end_byte):
+            inner = context.into(Output("capture", shell_assignments.name_of(walker.state, node)))
+            walker.push_substitutions(node.named_children or [node], inner)
 
 
 def _declaration(walker: Walker, node: Node, context: Context) -> None:
@@ -122,20 +126,28 @@ def _unset(walker: Walker, node: Node, context: Context) -> None:
 
 
 def _command(walker: Walker, node: Node, context: Context) -> None:
-    shell_commands.command(walker.state, node, context)
-    walker.push_substitutions(node.named_children, replace(context, output=Output("argument")))
+    children = node.named_children
+    shell_commands.command(walker.state, node, children, context)
+    if _SUBSTITUTION.search(walker.state.text, node.start_byte, node.end_byte):
+        walker.push_substitutions(children, context.into(ARGUMENT))
 
 
 def _redirected(walker: Walker, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
     redirects = [child for child in node.named_children if body is None or child.id != body.id]
     output = shell_heredocs.output_of(walker.state, redirects) or context.output
-    inner = replace(context, output=output)
-    rest = shell_heredocs.here_documents(walker.state, body, redirects, inner)
-    walker.push_substitutions(redirects, context)
-    walker.push(rest, context)
-    if body is not None:
+    inner = context.into(output)
+    waiting = len(walker.stack)
+    if body is not None and body.type == "command":
+        _command(walker, body, inner)
+    elif body is not None:
         walker.push([body], inner)
+    inside = walker.stack[waiting:]
+    del walker.stack[waiting:]
+    rest = shell_heredocs.here_documents(walker.state, body, redirects, inner)
+    walker.push(rest, context)
+    walker.push_substitutions(redirects, context)
+    walker.stack += inside
 
 
 def _pipeline(walker: Walker, node: Node, context: Context) -> None:
@@ -144,7 +156,7 @@ def _pipeline(walker: Walker, node: Node, context: Context) -> None:
     for index, member in enumerate(members):
         inner = context
         if index + 1 < len(members):
-            inner = replace(context, output=shell_heredocs.sink(walker.state, members[index + 1], context))
+            inner = context.into(shell_heredocs.sink(walker.state, members[index + 1], context))
         if not _is_command(member) and len(members) > 1:
             inner = in_subshell(walker, member, inner, "pipeline")
         visits.append((member, inner))
@@ -254,11 +266,8 @@ def _function(walker: Walker, node: Node, context: Context) -> None:
     if body is None:
         return
     label = walker.state.text[name.start_byte : name.end_byte] if name is not None else ""
-    scope = Scope("function", label)
-    if body.type == "compound_statement":
-        walker.push(body.named_children, replace(context, scope=scope, output=None))
-    else:
-        walker.push([body], replace(context, scope=scope, output=None))
+    inner = context.scoped(Scope("function", label)).into(None)
+    walker.push(body.named_children if body.type == "compound_statement" else [body], inner)
 
 
 def _subshell(walker: Walker, node: Node, context: Context) -> None:
@@ -276,7 +285,7 @@ def _substitution(walker: Walker, node: Node, context: Context) -> None:
     if context.depth >= MOST_SUBSTITUTIONS:
         return
     output = context.output if context.output and context.output.kind in ("capture", "argument") else None
-    inner = replace(context, depth=context.depth + 1, output=output or Output("argument"))
+    inner = Context(context.scope, context.branch, output or ARGUMENT, context.depth + 1, context.recovered)
     walker.push(node.named_children, in_subshell(walker, node, inner))
 
 

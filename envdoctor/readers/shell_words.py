@@ -21,6 +21,19 @@ ExpansionKind = Literal["plain", "default", "alternative", "other", "command"]
 
 _PLAIN_WORD = re.compile(r"[^\s\\'\"$`]*")
 _QUOTED_WORD = re.compile(r"'([^']*)'|\"([^\"\\$`]*)\"")
+_SIMPLE_WORD = re.compile(
+    r"(\"?)([^\"'\\$`]*(?:\$(?:[A-Za-z_]\w*(?!\w)|\{[A-Za-z_]\w*(?::?[-=+?][^{}\"'`\\$]*)?\})[^\"'\\$`]*)*)\1", re.ASCII
+)
+_SIMPLE_EXPANSION = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-=+?])([^{}]*))?\})", re.ASCII)
+_KINDS: dict[str | None, ExpansionKind] = {
+    None: "plain",
+    ":-": "default",
+    "-": "default",
+    ":=": "default",
+    "=": "default",
+    ":+": "alternative",
+    "+": "alternative",
+}
 _RUN = re.compile(r"[^\\'\"$`]+")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPECIAL = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
@@ -75,6 +88,13 @@ class Word:
         last = offsets[-1] + 1 if offsets else first
         return Word(self.source, self.text[start:end], first, last, offsets, inside, self.branch)
 
+    def under(self, branch: tuple[Branch, ...]) -> Word:
+        """The same word, there only under these conditions too."""
+        more = tuple(b for b in branch if b not in self.branch)
+        if not more:
+            return self
+        return Word(self.source, self.text, self.start, self.end, self.offsets, self.expansions, self.branch + more)
+
     def place(self) -> Place:
         """Where the word stands."""
         return self.source.place(self.start, self.end)
@@ -84,6 +104,11 @@ class Word:
         if isinstance(self.offsets, range) and not isinstance(self.source, MappedSource):
             return self.source.part(self.offsets.start, self.offsets.stop)
         return mapped(self.source, self.text, self.offsets)
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the word starts with a double quote, so that what a variable holds is not split."""
+        return self.source.text.startswith('"', self.start)
 
     def variable(self) -> str:
         """The name where the word is nothing but `$NAME`, `${NAME}` or `${NAME[@]}`, else an empty string."""
@@ -124,7 +149,19 @@ def read_word(source: Source, start: int, end: int) -> Word:
         return Word(source, text[start:end], start, end, range(start, end))
     if match := _QUOTED_WORD.fullmatch(text, start, end):
         return Word(source, match[match.lastindex or 1], start, end, range(start + 1, end - 1))
+    if match := _SIMPLE_WORD.fullmatch(text, start, end):
+        return _simple(source, match)
     return _Reader(source, start, end).word()
+
+
+def _simple(source: Source, match: re.Match[str]) -> Word:
+    """A word in one pair of quotes or none, whose expansions need no unnesting."""
+    shift = match.start(2)
+    expansions = [
+        Expansion(_KINDS.get(m[3], "other"), m[1] or m[2], m.start() - shift, m.end() - shift, m[4] or "")
+        for m in _SIMPLE_EXPANSION.finditer(source.text, shift, match.end(2))
+    ]
+    return Word(source, match[2], match.start(), match.end(), range(shift, match.end(2)), tuple(expansions))
 
 
 def joined(words: Sequence[Word]) -> Word:
