@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, cast
 
 from envdoctor.targets_base import Confidence, Platform, Reason
-from envdoctor.targets_table import Hint, Kind, Table, table
+from envdoctor.targets_table import Hint, Table, table
 from envdoctor.targets_text import View, dockerfile_defaults, resolved
 from envdoctor.targets_versions import from_cu, from_digits, series
 
@@ -48,7 +48,7 @@ def hints_in(path: str, text: str, knowledge: Table | None = None) -> list[Reaso
     return _thinned([reason for _, _, reason in found])
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=96)
 def reasons_of(path: str, text: str) -> tuple[Reason, ...]:
     """`hints_in` with the table that comes with envdoctor, kept for the next launch unit that shares the file."""
     return tuple(hints_in(path, text))
@@ -264,8 +264,3 @@ def _thinned(reasons: Sequence[Reason]) -> list[Reason]:
         if seen[alike] <= MOST_ALIKE:
             kept.append(reason)
     return kept
-
-
-def kinds_for_project(known: Table) -> tuple[Kind, ...]:
-    """The kinds of files that speak for a whole project."""
-    return tuple(kind for kind in known.kinds if kind.says("project"))
