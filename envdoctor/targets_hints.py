@@ -259,8 +259,12 @@ def _thinned(reasons: Sequence[Reason]) -> list[Reason]:
     seen: dict[Any, int] = {}
     kept = []
     for reason in reasons:
-        alike = (reason.hint, reason.platform, reason.confidence, *reason.versions.items(), *reason.gpus)
+        alike = (reason.hint, reason.platform, _grade_of(reason), *reason.versions.items(), *reason.gpus)
         seen[alike] = seen.get(alike, 0) + 1
         if seen[alike] <= MOST_ALIKE:
             kept.append(reason)
     return kept
+
+
+def _grade_of(reason: Reason) -> tuple[str, bool]:
+    return reason.confidence, reason.corroborates

@@ -271,3 +271,8 @@ def test_any_text_is_read_and_places_are_inside(text: str, path: str) -> None:
         assert 1 <= reason.place.column <= len(lines[reason.place.line - 1]) + 1
         assert reason.text == reason.text.strip()
         assert reason.says
+
+
+def test_mentions_do_not_crowd_out_what_counts() -> None:
+    text = "command -v rocm-smi\n" * 10 + "rocm-smi --showuse\n"
+    assert [grade(reason) for reason in hints_in("run.sh", text)] == ["weak"] * MOST_ALIKE + ["medium"]
