@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from envdoctor.trace.launch import environment_for
 from envdoctor.trace.records import Pattern, create, read
 
 SOURCES = Path(__file__).parent
@@ -145,8 +146,7 @@ def why_not_working(shim: Path, scratch: Path) -> str:
     try:
         path = folder / "records"
         create(path, [Pattern("ENVDOCTOR_TRACE")], size=128 * 1024)
-        preload = _preloadable(shim, folder)
-        environment = {"LD_PRELOAD": str(preload), "ENVDOCTOR_TRACE": str(path)}
+        environment = environment_for(os.environ, _preloadable(shim, folder), path)
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", ""], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=30,

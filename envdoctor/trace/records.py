@@ -6,6 +6,7 @@ also after the program was killed. Numbers are in the machine's own byte order.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -92,13 +93,24 @@ def create(path: Path, patterns: Iterable[Pattern], *, size: int = SIZE) -> None
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            # A mapped page that the disk has no room for would kill the traced program.
-            os.posix_fallocate(descriptor, 0, size)
+            _give_room(descriptor, size)
             os.pwrite(descriptor, data, 0)
         finally:
             os.close(descriptor)
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from error
+
+
+def _give_room(descriptor: int, size: int) -> None:
+    """Room on the disk for every byte: a mapped page without any would kill the traced program."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+        zeros = bytes(1 << 20)
+        for offset in range(0, size, len(zeros)):
+            os.pwrite(descriptor, zeros[: size - offset], offset)
 
 
 def _pattern_text(pattern: Pattern) -> bytes:
@@ -108,8 +120,7 @@ def _pattern_text(pattern: Pattern) -> bytes:
 
 def read_all(path: Path) -> list[Recording]:
     """The recordings of every host that wrote beside `path`, this host's first. Raises RecordError."""
-    others = sorted(other for other in path.parent.glob(f"{path.name}@*") if not other.name.endswith(".tmp"))
-    return [read(path), *(read(other) for other in others)]
+    return [read(path), *(read(other) for other in sorted(path.parent.glob(f"{path.name}@*")))]
 
 
 def read(path: Path) -> Recording:

@@ -148,7 +148,7 @@ static void complete(const struct handed_on *found, char *const envp[], char **l
   char *const *envp_on = (envp);                                                                             \
   int traced = recording();                                                                                  \
   struct handed_on found_ = examine(envp_on);                                                                \
-  if (traced && !(found_.trace && found_.shim) && found_.count < 100000) {                                   \
+  if (traced && !(found_.trace && found_.shim) && found_.count < 4096) {                                   \
     char **list_ = __builtin_alloca((found_.count + 3) * sizeof *list_);                                     \
     size_t others_ = found_.preload == SIZE_MAX ? 0 : strlen(envp_on[found_.preload]);                       \
     complete(&found_, envp_on, list_, __builtin_alloca(strlen(own_path) + others_ + 16));                    \

@@ -48,7 +48,7 @@ static char *append(char *at, const char *text) {
 /* On another host than the file's maker (srun, mpirun over a shared folder): a file of this host beside it, since a
    mapping is shared within one host only. */
 static struct header *map_for_host(struct header *made, const char *path, const char *host) {
-  char here[4096], fresh[4096 + 16];
+  char here[4096], fresh[4096 + 16]; /* two names of one length: "records@host", and "records~host.00001234" */
   if (strlen(path) + strlen(host) + 2 > sizeof here) return NULL;
   append(append(append(here, path), "@"), host);
   struct header *mapped = map_path(here);
@@ -56,6 +56,7 @@ static struct header *map_for_host(struct header *made, const char *path, const 
   char digits[] = ".00000000";
   for (uint32_t pid = (uint32_t)syscall(SYS_getpid), at = 8; pid && at; pid /= 10, at--) digits[at] += (char)(pid % 10);
   append(append(fresh, here), digits);
+  fresh[strlen(path)] = '~';
   int descriptor = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return NULL;
   if (made_full_size(descriptor, HEADER_SIZE + (size_t)made->units * UNIT)) {

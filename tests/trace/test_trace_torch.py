@@ -34,10 +34,10 @@ dist.destroy_process_group()
 
 def test_four_ranks_under_torchrun(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
+    torchrun = (PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", "train.py")
     done = envdoctor(
-        "trace", "--output", "t.json", "--", PYTHON, "-m", "torch.distributed.run", "--standalone",
-        "--nproc-per-node=4", "train.py", cwd=tmp_path, OMP_PROC_BIND="false", MKL_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo",
-        NCCL_DETERMINISTIC="1", TORCH_NCCL_NO_SUCH_SWITCH="1",
+        "trace", "--output", "t.json", "--", *torchrun, cwd=tmp_path, OMP_PROC_BIND="false", MKL_NUM_THREADS="1",
+        GLOO_SOCKET_IFNAME="lo", NCCL_DETERMINISTIC="1", TORCH_NCCL_NO_SUCH_SWITCH="1",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "t.json").read_text())
