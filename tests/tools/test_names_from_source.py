@@ -63,7 +63,7 @@ def tree(tmp_path: Path) -> Path:
 
 def test_tree(tree: Path) -> None:
     found = [(item.name, item.path, item.line) for item in tool.names_of(tree)]
-    assert found == [("NCCL_FRESH_SWITCH", "src/misc/param.cc", 4), ("NCCL_BUFFSIZE", "src/b.h", 1)]
+    assert found == [("NCCL_BUFFSIZE", "src/b.h", 1), ("NCCL_FRESH_SWITCH", "src/misc/param.cc", 4)]
     rest = [item.name for item in tool.rest_of(tree, {name for name, _, _ in found})]
     assert rest == ["NCCL_LOOKS_LIKE_ONE"]
 
