@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from envdoctor.targets_base import Reason, Target
 from envdoctor.targets_combine import combine_stages
@@ -12,6 +12,10 @@ from envdoctor.targets_table import Table, table
 
 File = tuple[str, str]
 """Path and text."""
+MOST_MENTIONS = 20
+LONGEST_PATH = 200
+PATH_BEFORE = re.compile(r"(?:(?<![\w./${}-])[\w./${}-]*/|(?<![\w-])(?<!\w\.))\Z")
+NAME_GOES_ON = re.compile(r"[\w-]|\.\w")
 
 
 def hint_files(paths: Iterable[str]) -> list[str]:
@@ -70,11 +74,22 @@ def _reasons(files: Iterable[File]) -> list[Reason]:
 def _is_named(path: str, unit_files: Sequence[File]) -> bool:
     """Whether the unit names a project file: `-f docker/Dockerfile.rocm`, `pip install -r requirements-amd.txt`."""
     name = path.rsplit("/", 1)[-1]
-    pattern = re.compile(r"[\w./${}-]*(?<![\w-])(?<!\w\.)" + re.escape(name) + r"(?![\w-]|\.\w)")
     return any(
-        name in text and any(_leads_to(match[0], path, home) for match in pattern.finditer(text))
-        for home, text in unit_files
+        _leads_to(written, path, home) for home, text in unit_files if name in text for written in _written(text, name)
     )
+
+
+def _written(text: str, name: str) -> Iterator[str]:
+    """The words of a text that end in a file's name, each with the folders before it."""
+    position = text.find(name)
+    for _ in range(MOST_MENTIONS):
+        if position < 0:
+            return
+        end = position + len(name)
+        before = PATH_BEFORE.search(text, max(0, position - LONGEST_PATH), position)
+        if before is not None and not NAME_GOES_ON.match(text, end):
+            yield text[before.start() : end]
+        position = text.find(name, end)
 
 
 def _leads_to(written: str, path: str, home: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,10 @@ def test_torch_of_the_unit_keeps_a_later_image_out() -> None:
     target = infer([("run.sh", "pip install torch==2.6.0\n")], project)
     assert target.platform == "cuda"
     assert target.versions == {"torch": "2.6.0", "cuda": "12.4", "nccl": "2.21.5", "cudnn": "9.1.0.70"}
+
+
+def test_hostile_unit_text_takes_no_time() -> None:
+    text = "a/" * 400_000 + "requirements.txt " + "x" * 400_000
+    start = time.perf_counter()
+    infer([("run.sh", text)], [("requirements.txt", "torch>=2.6\n")])
+    assert time.perf_counter() - start < 5
