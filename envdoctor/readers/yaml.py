@@ -5,11 +5,10 @@ Each document is masked, composed and walked on its own. What does not parse is 
 
 from __future__ import annotations
 
-import yaml
-
 from envdoctor.facts import FileFacts
 from envdoctor.readers.collector import MOST_SETTINGS, Collector
 from envdoctor.readers.template_mask import Masked
+from envdoctor.readers.yaml_compose import NotYamlError
 from envdoctor.readers.yaml_kinds import Context, kind_of
 from envdoctor.readers.yaml_lines import read_lines
 from envdoctor.readers.yaml_nodes import Document, documents, masked_text
@@ -48,10 +47,9 @@ def read_document(document: Document, end: int, out: Collector, budget: list[int
     """One document up to offset `end`; by lines where it is no YAML."""
     try:
         root = document.compose(end)
-    except (yaml.YAMLError, RecursionError) as error:
-        at = document.base + getattr(getattr(error, "problem_mark", None), "index", 0)
-        reason = getattr(error, "problem", None) or type(error).__name__
-        out.problem(f"not parsed as YAML ({reason}): read line by line", at, at)
+    except NotYamlError as error:
+        at = document.base + error.index
+        out.problem(f"not parsed as YAML ({error}): read line by line", at, at)
         read_lines(out, document.masked, document.base, end)
         return
     if root is not None:

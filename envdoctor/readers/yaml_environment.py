@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from envdoctor.facts import Op, Place, Setting, Value
 from envdoctor.readers.collector import Collector, comment_at
 from envdoctor.readers.embedded import mapped
+from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import Text
 from envdoctor.readers.substitution import parts_of, value_of
 from envdoctor.readers.yaml_keys import IDENTIFIER, VARIABLE

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from yaml.nodes import MappingNode, Node, SequenceNode
-
 from envdoctor.facts import Channel, Exported, Scope
+from envdoctor.readers.nodes import MappingNode, Node, SequenceNode
 from envdoctor.readers.yaml_nodes import Document
 
 

@@ -1,7 +1,4 @@
-"""YAML documents composed into nodes with places: templates masked first, each document on its own.
-
-PyYAML's `compose` gives nodes and marks and builds no objects, so that no tag of a file can run code.
-"""
+"""YAML documents and the places of their nodes: templates masked first, each document on its own."""
 
 from __future__ import annotations
 
@@ -9,23 +6,15 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-import yaml
-from yaml.composer import ComposerError
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from envdoctor.facts import Place
 from envdoctor.readers.embedded import MappedSource, mapped
+from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import Text, double_quoted, plain, single_quoted
 from envdoctor.readers.template_mask import Masked, mask
 from envdoctor.source import Source
 
-LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""libyaml where PyYAML was built with it; the base resolver, since the text of a scalar is what a process gets."""
-
 _PARTING = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
-_ANCHOR = re.compile(r"&([\w-]+)")
-_ALIAS = re.compile(r"(?<=[\s\[,])\*([\w-]+)")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What YAML allows in no stream (PyYAML refuses the whole stream for one of them), and the line ends of YAML 1.1 that
 are none in YAML 1.2 and for editors."""
@@ -64,13 +53,10 @@ class Document:
         self.altered = altered
 
     def compose(self, end: int) -> Node | None:
-        """The root node. Raises yaml.YAMLError or RecursionError for what is no YAML."""
-        text = self.masked.text[self.base : end]
-        try:
-            node: Node | None = yaml.compose(text, Loader=LOADER)
-        except ComposerError:
-            node = yaml.compose(_without_unknown_aliases(text), Loader=LOADER)
-        return node
+        """The root node of the text up to `end`. Raises NotYamlError."""
+        from envdoctor.readers.yaml_compose import compose
+
+        return compose(self.masked.text[self.base : end])
 
     def span(self, node: Node) -> tuple[int, int]:
         """Offsets of a node in the text, without its anchor and tag."""
@@ -140,12 +126,6 @@ class Document:
         filled = next((span for span in lines if masked[span[0] : span[1]].strip()), None)
         indent = filled[1] - filled[0] - len(masked[filled[0] : filled[1]].lstrip(" ")) if filled else 0
         return [_dedented(masked, first, last, indent) for first, last in lines]
-
-
-def _without_unknown_aliases(text: str) -> str:
-    """Text with the aliases of anchors that stand in another file (GitLab CI includes) made plain words."""
-    anchors = {match[1] for match in _ANCHOR.finditer(text)}
-    return _ALIAS.sub(lambda match: match[0] if match[1] in anchors else "_" + match[1], text)
 
 
 def _dedented(text: str, start: int, end: int, indent: int) -> tuple[int, int]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from yaml.nodes import Node
-
 from envdoctor.facts import Scope
+from envdoctor.readers.nodes import Node
 from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import Document
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from envdoctor.facts import Scope
 from envdoctor.readers import shebang_kind
 from envdoctor.readers.collector import Collector
 from envdoctor.readers.command_words import Word, command_source, script_of
 from envdoctor.readers.embedded import mapped, read_embedded
+from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import undollared
 from envdoctor.readers.yaml_keys import lists_commands
 from envdoctor.readers.yaml_kinds import Context, keys_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from envdoctor.facts import Component, Inclusion, Scope
 from envdoctor.readers.collector import Collector
+from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.yaml_environment import AGAIN, DEEPEST_PATH, EnvironmentReader
 from envdoctor.readers.yaml_keys import (
     IMAGE,
@@ -195,12 +193,14 @@ class Walker:
 
     def inner(self, node: ScalarNode) -> tuple[Walker, Node] | None:
         """A walker for YAML kept in a scalar, and its root; None where it is no YAML."""
+        from envdoctor.readers.yaml_compose import NotYamlError
+
         source = self.document.scalar_source(node)
         masked, altered = masked_text(source.text.replace("\t", " "))
         document = Document(source, masked, 0, altered)
         try:
             root = document.compose(len(source.text)) if self.level < EMBEDDED_DEEPEST else None
-        except (yaml.YAMLError, RecursionError):
+        except NotYamlError:
             return None
         return (Walker(document, self.out, self.budget, self.level + 1), root) if root else None
 

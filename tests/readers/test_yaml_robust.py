@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts import FileFacts, Place
-from envdoctor.readers import read, yaml_nodes
+from envdoctor.readers import read, yaml_compose
 from envdoctor.source import Source
 
 NAMES = st.from_regex(r"[A-Z][A-Z0-9]{0,3}_[A-Z0-9_]{1,6}", fullmatch=True)
@@ -98,12 +98,12 @@ def test_any_lines_are_read(text: str) -> None:
 def test_both_loaders_agree(pairs) -> None:
     text = "env:\n" + "".join(f"  {name}: {double(value)}\n" for name, value in pairs)
     fast = facts_of(text)
-    loader = yaml_nodes.LOADER
-    yaml_nodes.LOADER = yaml.BaseLoader
+    loader = yaml_compose.LOADER
+    yaml_compose.LOADER = yaml.BaseLoader
     try:
         assert facts_of(text).settings == fast.settings
     finally:
-        yaml_nodes.LOADER = loader
+        yaml_compose.LOADER = loader
 
 
 def laughs() -> str:
