@@ -17,7 +17,7 @@ _WORDS_OF_LISTS = ("ALL", "NONE", "NIL", "")
 _PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?\Z")
 _PROGRAM = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|bash|sh|torchrun|deepspeed|accelerate|env|numactl|nsys|rocprof\w*|hostname|printenv)\Z"
-    r"|\.{0,2}/\S+\Z|\S+\.(?:sh|py|exe|x|sbatch|slurm)\Z"
+    r"|(?:\.{0,2}|\$\{?\w+\}?)/\S+\Z|\S+\.(?:sh|py|exe|x|sbatch|slurm)\Z"
 )
 _JSON_OPENING = re.compile(r"[\"']env_vars[\"']\s*:\s*\{")
 _JSON_PAIR = re.compile(r"[\"']([^\"'\s]+)[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,}\"']+))|\}")
@@ -79,7 +79,7 @@ def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
             channel: Channel = "shell" if "time" in row.programs.split() else "launcher-argument"
             segment.arguments.append(Argument("assignment", (words[at],), channel))
             at += 1
-        elif row.inner in ("none", "dashes") or (words[at].variable() and at < last and not _is_program(text)):
+        elif row.inner in ("none", "dashes") or _may_be_flags(words, at, last, operands):
             at += 1
         elif operands:
             operands -= 1
@@ -88,6 +88,19 @@ def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
             segment.inner = list(words[at:])
             break
     return segment
+
+
+def _may_be_flags(words: Sequence[Word], at: int, last: int, operands: int) -> bool:
+    """Whether a variable nobody knows stands for options rather than for the image, the host or the command."""
+    word = words[at]
+    if not word.variable() or at >= last or _is_program(word.text):
+        return False
+    if not operands:
+        return True
+    following = words[at + 1]
+    if following.variable() or following.text.startswith("-"):
+        return True
+    return not word.quoted and not _is_program(following.text)
 
 
 def _removal(row: Launcher, text: str) -> bool:
@@ -125,7 +138,7 @@ def _option(row: Launcher, words: Sequence[Word], at: int, segment: Segment, las
     if row.takes_value(flag):
         return at + 2
     unknown_value = at + 1 < last and not words[at + 1].text.startswith("-") and not _is_program(words[at + 1].text)
-    if unknown_value and not row.operands and len(flag) > 2 and not words[at + 1].variable():
+    if unknown_value and not row.operands and len(flag) > 2 and not row.is_bare(flag) and not words[at + 1].variable():
         return at + 2
     return at + 1
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
-_INTERESTING = re.compile(r"[$\"'`]|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z|\Axxx")
+_INTERESTING = re.compile(
+    r"[$\"'`]|docker|podman|mpirun|mpiexec|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z"
+)
 _VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
 _PINNED = re.compile(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
 
@@ -74,8 +76,7 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
     program = name.rsplit("/", 1)[-1]
     if parts.prefix:
         _prefix(state, parts.prefix, node, program, context)
-    printing = program == ":" or _prints(program, context)
-    shell_uses.scan(state, first, last, context, printing=printing)
+    state.read_on.clear()
     if program in _known_programs() or _INTERESTING.search(name):
         words = [read_word(state.source, start, end) for start, end in parts.words]
         builtin = BUILTINS.get(words[0].text)
@@ -83,6 +84,19 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
             builtin(state, words, context)
         else:
             shell_run.run(state, words, context)
+    if "$" in state.text[first:last]:
+        _uses(state, parts, program == ":" or _prints(program, context), context)
+
+
+def _uses(state: State, parts: Parts, printing: bool, context: Context) -> None:
+    """State the uses in the words, but for those whose text was read on as a script."""
+    if not state.read_on:
+        shell_uses.scan(state, parts.words[0][0], parts.words[-1][1], context, printing=printing)
+        return
+    inside = list(state.read_on)
+    for start, end in parts.words:
+        if not any(start < stop and begin < end for begin, stop in inside):
+            shell_uses.scan(state, start, end, context, printing=printing)
 
 
 def _prints(program: str, context: Context) -> bool:
@@ -128,7 +142,7 @@ def _eval(state: State, words: list[Word], context: Context) -> None:
             if alternative:
                 state.embed(joined_any(alternative).as_source(), "shell", context.scope, context.branch)
         return
-    state.embed(whole.as_source(), "shell", context.scope, context.branch)
+    state.embed_word(whole, "shell", context.scope, context.branch)
 
 
 def loop_export(state: State, whole: Word, context: Context) -> bool:

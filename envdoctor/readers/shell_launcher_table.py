@@ -22,6 +22,9 @@ MODULE_LAUNCHERS = {
 }
 """`python -m MODULE` -> the launcher it is."""
 
+LIKE = {"docker": "docker", "podman": "podman", "mpirun": "mpirun", "mpiexec": "mpiexec", "torchrun": "torchrun"}
+"""Part of a name -> the program that a function or variable of such a name stands for (`$MPIRUN`, `run_docker`)."""
+
 _MPI_PROGRAMS = """
     mpirun mpiexec orterun prterun prun oshrun mpirun_rsh mpiexec.hydra mpirun.hydra mpirun.openmpi mpiexec.openmpi
     mpirun.mpich mpiexec.mpich mpiexec.slurm mpirun.impi mpix"""
@@ -32,7 +35,11 @@ _MPI_VALUED = """
     --output-filename -iface -rmk -launcher -bootstrap -launcher-exec -bootstrap-exec --tune -tune -env-type -rr-size
     -gtool -outfile --output -output --stdin -stdin --timeout -timeout --personality --dvm-uri --pset --cpu-set
     --cpu-list -npersocket --npersocket -usize -errfile-pattern -outfile-pattern -profile -configfile -arch --display
-    -report-uri --report-uri --launch-agent --with-ft -soft"""
+    -report-uri --report-uri --launch-agent --with-ft -soft -r"""
+_MPI_BARE = """
+    --allow-run-as-root -allow-run-as-root --report-bindings -report-bindings --oversubscribe -oversubscribe
+    --nooversubscribe --tag-output -tag-output --display-map -display-map --display-allocation -display-allocation
+    --use-hwthread-cpus --debug-daemons --enable-recovery --quiet -verbose --verbose -prepend-rank"""
 _SLURM_VALUED = """
     -n --ntasks -N --nodes -p --partition -A --account -J --job-name -t --time -o --output -e --error -i --input -w
     --nodelist -x --exclude -c --cpus-per-task -G --gpus -C --constraint -D --chdir -d --dependency -q --qos -m
@@ -83,6 +90,7 @@ _MPI = (
             Option("-genvlist -envlist --genvlist --envlist", "names"),
         ),
         valued=_MPI_VALUED,
+        bare=_MPI_BARE,
         assigns=True,
         segments=True,
     ),

@@ -48,6 +48,8 @@ class Launcher:
     """`NAME=VALUE` words before the command are settings (`env A=1 cmd`, `sudo A=1 cmd`)."""
     launch: bool = True
     """Worth a fact of its own; False: only passes the command on (`nohup`, `timeout`)."""
+    bare: str = ""
+    """Flags known to take no value, where those that do are not all known."""
     container: bool = False
     segments: bool = False
     """`:` starts another set of options and command (`mpirun -np 1 a : -np 1 b`)."""
@@ -59,6 +61,10 @@ class Launcher:
     def takes_value(self, flag: str) -> bool:
         """Whether a flag that carries no variables takes the next word as its value."""
         return flag in _valued(self)
+
+    def is_bare(self, flag: str) -> bool:
+        """Whether a flag is known to take no value."""
+        return flag in self.bare.split()
 
     def subcommand_words(self) -> list[list[str]]:
         """The subcommands, each as its words."""

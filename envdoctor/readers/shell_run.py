@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.facts import Branch, Place, Scope
-from envdoctor.readers import shell_arguments
-from envdoctor.readers.shell_launcher_table import MODULE_LAUNCHERS, SHELLS
+from envdoctor.readers import shell_arguments, shell_assignments
+from envdoctor.readers.shell_launcher_table import LIKE, MODULE_LAUNCHERS, SHELLS
 from envdoctor.readers.shell_launchers import Launcher, by_program
 from envdoctor.readers.shell_state import Context, State, span_place
 from envdoctor.readers.shell_words import Word, joined
@@ -35,6 +35,8 @@ def run(state: State, words: list[Word], context: Context) -> None:
 def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
     """One layer of a command; the commands inside it are given back."""
     first = words[0]
+    if first.assignment():
+        return _assigned(state, words, context)
     if name := first.variable():
         return _variable(state, name, words, context)
     program = first.text.rsplit("/", 1)[-1]
@@ -45,19 +47,42 @@ def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[
     if _PYTHON.match(program):
         return _python(state, words, context)
     if row := row_of(program, words):
-        return _launcher(state, row[0], row[1], program, words, context)
+        known = program if program in by_program() else likeness(program)
+        return _launcher(state, row[0], row[1], known, words, context)
     return _script(state, words, context)
+
+
+def _assigned(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+    """`A=1 cmd` that came out of a variable, as `eval` reads it."""
+    count = next((index for index, word in enumerate(words) if not word.assignment()), len(words))
+    rest = words[count:]
+    program = rest[0].text.rsplit("/", 1)[-1] if rest else ""
+    manner = shell_assignments.Manner("", "yes" if rest else "no", own=True)
+    for word in words[:count]:
+        for given in shell_assignments.assignments_in(state, word):
+            if given.value is not None:
+                inner = context.scoped(Scope("command", program)) if rest else context
+                shell_assignments.give(state, "set", given.name, given.value, inner, manner)
+    return ((rest, context),) if rest else ()
 
 
 def row_of(program: str, words: Sequence[Word]) -> tuple[Launcher, int] | None:
     """The row of a program and how many words its name takes: `docker container run` is three."""
-    for row in by_program().get(program, ()):
+    for row in by_program().get(program, ()) or by_program().get(likeness(program), ()):
         if not row.subcommands:
             return row, 1
         for subcommand in row.subcommand_words():
             if end := _subcommand_end(words, subcommand):
                 return row, end
     return None
+
+
+def likeness(name: str) -> str:
+    """The program a variable or function is named after, or an empty string."""
+    lower = name.lower()
+    if not re.fullmatch(r"\$?\{?[a-z][a-z0-9_-]*\}?", lower):
+        return ""
+    return next((program for part, program in LIKE.items() if part in lower), "")
 
 
 def _subcommand_end(words: Sequence[Word], subcommand: list[str]) -> int:
@@ -87,6 +112,8 @@ def _variable(
     """`$CMD args`: what the variable may hold, or a launch that nobody can tell."""
     alternatives = [a for a in state.alternatives(name) if a]
     if not alternatives:
+        if row := row_of(words[0].text, words):
+            return _launcher(state, row[0], row[1], likeness(name), words, context)
         if name == "@" or name.isupper():
             state.launch(words[0].text, texts(words), _span(words), context, texts(words[1:]))
         return ()
@@ -109,7 +136,7 @@ def _narrowed(context: Context, branch: tuple[Branch, ...]) -> Context:
 def _quoted_command(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
     """`parallel 'A=1 cmd {}' ::: x`: the first word is text for a shell."""
     scope = Scope("subshell", state.scope_name("command", words[0].start))
-    state.embed(words[0].as_source(), "shell", scope, context.branch)
+    state.embed_word(words[0], "shell", scope, context.branch)
     return ()
 
 
@@ -142,7 +169,7 @@ def embed_script(state: State, word: Word, context: Context, what: str) -> None:
     pieces = [a[0] for a in state.alternatives(name) if len(a) == 1] if name else []
     for piece in pieces or [word]:
         inner = _narrowed(context, piece.branch)
-        state.embed(piece.as_source(), "shell", scope, inner.branch)
+        state.embed_word(piece, "shell", scope, inner.branch)
 
 
 def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:

@@ -109,6 +109,8 @@ class State:
         self.row = (0, -1)
         self.line = 0
         self.plain = source.anchors is None and not isinstance(source, MappedSource)
+        self.guards: list[int] = []
+        self.read_on: list[tuple[int, int]] = []
         self.bare: list[int] = []
         self.exports: list[Setting] = []
 
@@ -218,18 +220,20 @@ class State:
 
     def expanded(self, word: Word, depth: int = 0) -> list[Word]:
         """The words that `$NAME` or `"${NAME[@]}"` becomes, as far as the text says; else the word itself."""
-        definitions = self.definitions.get(word.variable()) if word.expansions else None
-        if not definitions or depth >= MOST_EXPANSIONS:
+        name = word.variable() if word.expansions else ""
+        if not name or name not in self.definitions or depth >= MOST_EXPANSIONS:
+            return [word]
+        alternatives = self.alternatives(name)
+        if not word.quoted:
+            alternatives = [[piece for whole in words for piece in whole.split()] for words in alternatives]
+        if len(alternatives) > 1 and not all(words and words[0].text.startswith("-") for words in alternatives):
             return [word]
         result: list[Word] = []
-        for definition in definitions:
-            for part in definition.words:
-                pieces = part.split() if len(definition.words) == 1 and not word.quoted else [part]
-                for piece in pieces:
-                    if len(result) < MOST_WORDS:
-                        found = self.expanded(piece, depth + 1)
-                        result += [w.under(definition.branch) for w in found]
+        for piece in [piece for words in alternatives for piece in words]:
+            if len(result) < MOST_WORDS:
+                result += [w.under(piece.branch) for w in self.expanded(piece, depth + 1)]
         return result
+
 
     def alternatives(self, name: str) -> list[list[Word]]:
         """The words a variable may hold, once for each assignment that may be the last one."""
@@ -242,6 +246,12 @@ class State:
             words = [w.under(d.branch) for d in chain for w in d.words]
             result.append(words)
         return result[:MOST_ALTERNATIVES]
+
+    def embed_word(self, word: Word, kind: str, scope: Scope, branch: tuple[Branch, ...]) -> None:
+        """Read the text of a word, and remember that its variables are looked at there."""
+        if kind == "shell" and word.source is self.source:
+            self.read_on.append((word.start, word.end))
+        self.embed(word.as_source(), kind, scope, branch)
 
     def embed(self, source: Source, kind: str, scope: Scope, branch: tuple[Branch, ...]) -> None:
         """Read text inside this text, and take its facts over."""
@@ -300,6 +310,10 @@ class State:
             fact = self.facts.settings[index]
             if exports := by_name.get(fact.name):
                 self.facts.settings[index] = replace(fact, exported=_settled(fact, exports))
+        if self.guards:
+            assigned = {fact.name for fact in self.facts.settings if fact.op in ("set", "default", "append")}
+            dropped = {index for index in self.guards if self.facts.uses[index].name in assigned}
+            self.facts.uses = [use for index, use in enumerate(self.facts.uses) if index not in dropped]
         return self.facts
 
 

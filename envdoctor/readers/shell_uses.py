@@ -13,7 +13,8 @@ _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*)(:?=)", re.ASCII)
 _ARITHMETIC = re.compile(r"\(\(([^\n]{1,400}?)\)\)")
 _BARE_NAME = re.compile(r"(?<![\w$.])[A-Z][A-Z0-9_]{3,}(?![\w(])")
-_QUOTE = re.compile(r"\\.|['\"]", re.DOTALL)
+_SPECIAL = re.compile(r"\\.|['\"`]|\$\(", re.DOTALL)
+_EMPTY_TEST = re.compile(r"\s-z\s")
 _TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
 PRINTING = re.compile(
     r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
@@ -30,22 +31,29 @@ def scan(state: State, start: int, end: int, context: Context, own: str = "", pr
     at = text.find("$", start, end)
     if at == -1:
         return
-    literal = _single_quoted(text, start, end)
-    if "=" in text[at:end]:
-        _defaults(state, start, end, context, literal)
+    part = text[start:end]
+    hidden = _hidden(text, start, end) if "'" in part or "`" in part or "$(" in part else []
+    if "=" in part:
+        _defaults(state, start, end, context, hidden)
     if printing:
         return
     for match in _REFERENCE.finditer(text, at, end):
         name = match[1]
-        if name != own and not _quiet(text, match.start(), name, literal):
+        if name != own and not _quiet(text, match.start(), name, hidden):
             state.use(name, state.place(match.start(1), match.end(1)))
-    if "((" in text[at:end]:
+    if "((" in part:
         _arithmetic(state, at, end, own)
 
 
 def scan_test(state: State, start: int, end: int, context: Context) -> None:
-    """State the uses in a test: `[ ... ]`, `[[ -v NAME ]]`, `(( NAME > 1 ))`."""
+    """State the uses in a test: `[ ... ]`, `[[ -v NAME ]]`, `(( NAME > 1 ))`.
+
+    `[ -z "$A" ]` in a script that assigns A is how a default is given, and no use.
+    """
+    first = len(state.facts.uses)
     scan(state, start, end, context)
+    if _EMPTY_TEST.search(state.text, start, end):
+        state.guards += range(first, len(state.facts.uses))
     for match in _TESTED.finditer(state.text, start, end):
         state.use(match[1], state.place(match.start(1), match.end(1)))
     if state.text.startswith("((", start):
@@ -59,9 +67,9 @@ def _arithmetic(state: State, start: int, end: int, own: str) -> None:
                 state.use(match[0], state.place(match.start(), match.end()))
 
 
-def _defaults(state: State, start: int, end: int, context: Context, literal: list[tuple[int, int]]) -> None:
+def _defaults(state: State, start: int, end: int, context: Context, hidden: list[tuple[int, int]]) -> None:
     for match in _DEFAULT.finditer(state.text, start, end):
-        if _escaped(state.text, match.start()) or _within(literal, match.start()):
+        if _escaped(state.text, match.start()) or _within(hidden, match.start()):
             continue
         stop = expansion_end(state.text, match.start(), end)
         name = read_word(state.source, match.start(1), match.end(1))
@@ -72,9 +80,9 @@ def _defaults(state: State, start: int, end: int, context: Context, literal: lis
         state.note_bare(fact)
 
 
-def _quiet(text: str, at: int, name: str, literal: list[tuple[int, int]]) -> bool:
-    """Whether a reference is no use: escaped, in single quotes, or the variable forwarded under its own name."""
-    return _escaped(text, at) or _forwarded(text, at, name) or _within(literal, at)
+def _quiet(text: str, at: int, name: str, hidden: list[tuple[int, int]]) -> bool:
+    """Whether a reference is no use here: escaped, hidden, or the variable forwarded under its own name."""
+    return _escaped(text, at) or _forwarded(text, at, name) or _within(hidden, at)
 
 
 def _within(spans: list[tuple[int, int]], at: int) -> bool:
@@ -98,20 +106,21 @@ def _forwarded(text: str, at: int, name: str) -> bool:
     return before.endswith(name) and not before[: -len(name)][-1:].isidentifier()
 
 
-def _single_quoted(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The parts of a statement in single quotes."""
+def _hidden(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of a statement in single quotes, and its substitutions, which are statements of their own."""
     spans: list[tuple[int, int]] = []
-    if "'" not in text[start:end]:
-        return spans
     double = False
     position = start
-    while match := _QUOTE.search(text, position, end):
+    while match := _SPECIAL.search(text, position, end):
         position = match.end()
-        if match[0] == '"':
+        token = match[0]
+        if token == '"':
             double = not double
-        elif match[0] == "'" and not double:
+        elif token == "'" and not double:
             close = text.find("'", position, end)
-            close = end if close == -1 else close
-            spans.append((match.start(), close))
-            position = close + 1
+            position = end if close == -1 else close + 1
+            spans.append((match.start(), position))
+        elif token in ("$(", "`") and not text.startswith("$((", match.start()):
+            position = expansion_end(text, match.start(), end)
+            spans.append((match.start(), position))
     return spans

@@ -138,8 +138,13 @@ class Word:
         return None
 
     def split(self) -> list[Word]:
-        """The words that an unquoted expansion of this text becomes: split at blanks, quotes left as they are."""
-        return [self.part(*match.span()) for match in re.finditer(r"\S+", self.text)]
+        """The words that an unquoted expansion of this text becomes: split at blanks outside of expansions."""
+        if not self.expansions:
+            return [self.part(*match.span()) for match in re.finditer(r"\S+", self.text)]
+        text = list(self.text)
+        for expansion in self.expansions:
+            text[expansion.start : expansion.end] = "x" * (expansion.end - expansion.start)
+        return [self.part(*match.span()) for match in re.finditer(r"\S+", "".join(text))]
 
 
 def read_word(source: Source, start: int, end: int) -> Word:
