@@ -15,6 +15,8 @@ COMMANDS = {
     "scan": "judge the settings in files",
     "explain": "what is known about a rule, a variable or a piece of advice",
     "rules": "list, validate and test rules",
+    "trace": "which variables the libraries of a running program ask for, and when",
+    "catalog": "compare what a library reads with the catalogue",
 }
 """Command -> one line of help; each is a module of `envdoctor.commands`, imported when it is called."""
 EPILOG = """exit status: 0 nothing at or above --fail-on, 1 something, 2 what was asked for could not be done"""
