@@ -69,8 +69,8 @@ def ghost(suspect: Suspect, evidence: Evidence) -> Confirmation:
         return Confirmation(suspect, UNTESTABLE, gap)
     assert evidence.library_names is not None
     reason = (
-        f"not among the {len(evidence.library_names)} names in the loaded library, and never asked for in a traced run "
-        f"that made a communicator and {all_reduces(evidence)} AllReduce calls{no_difference(name, evidence)}"
+        f"not among the {len(evidence.library_names)} names in the loaded library, and no library asked for it in a "
+        f"traced run of a communicator and {all_reduces(evidence)} AllReduce calls{no_difference(name, evidence)}"
     )
     return Confirmation(suspect, "confirmed", reason, ("traced",))
 
@@ -85,7 +85,7 @@ def misnamed(suspect: Suspect, evidence: Evidence) -> Confirmation:
     if not asks and suspect.meant not in (evidence.library_names or ()):
         return Confirmation(suspect, UNTESTABLE, f"nothing here reads {suspect.meant or 'the right name'} either")
     right = f"{asks[0].library} asks for {suspect.meant}" if asks else f"the loaded library has {suspect.meant}"
-    reason = f"never asked for in a traced run, while {right}{no_difference(suspect.name, evidence)}"
+    reason = f"no library asked for it in a traced run, while {right}{no_difference(suspect.name, evidence)}"
     return Confirmation(suspect, "confirmed", reason, ("traced",))
 
 

@@ -1,7 +1,8 @@
 """Starts fork servers in the user's interpreter and runs experiments in them, leaving no process behind.
 
 Each server leads a process group of its own, so that a Ctrl-C in the terminal reaches envdoctor alone, which then
-ends the group. If envdoctor is killed outright, the kernel kills the servers and their ranks (`PR_SET_PDEATHSIG`).
+ends the group. If envdoctor is killed outright, the kernel kills the servers and their ranks (`PR_SET_PDEATHSIG`; the
+"parent" is the thread that started them, so a thread that ends takes its servers along).
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ def session_data(session: Session) -> dict[str, Any]:
         "reason": session.reason,
         "message": session.message,
         "placement": session.label,
+        "library": session.library,
         "notes": list(session.notes),
         "claim": session.claim,
         "verdicts": [asdict(verdict) for verdict in session.verdicts],

@@ -13,6 +13,7 @@ from envdoctor.smoke.model import Node
 WANTED = 4
 """With 2 ranks a + b = b + a hides every order; 4 let Ring and Tree differ at every size that was measured."""
 FEW = 3
+LOOPBACK = "the network path (over the loopback interface unless NCCL_SOCKET_IFNAME is set)"
 PER_RANK = 1 << 30
 """Memory of one rank: context, kernels, the library's buffers, and our own below 300 MiB."""
 SHARED = 2 << 30
@@ -46,8 +47,8 @@ def label(node: Node) -> str:
         return f"{len(node.gpus)} ranks, one a GPU, one node: the network path is not exercised"
     paths = "NVLS" if node.platform == "cuda" else "MSCCL"
     if len(node.gpus) == 1:
-        return f"4 simulated nodes on 1 GPU: the network path only; P2P, shared memory and {paths} are not exercised"
-    return f"2 simulated nodes of 2 ranks on 2 GPUs: P2P and the network path; {paths} is not exercised"
+        return f"4 simulated nodes on 1 GPU: {LOOPBACK} only; P2P, shared memory and {paths} are not exercised"
+    return f"2 simulated nodes of 2 ranks on 2 GPUs: P2P and {LOOPBACK}; {paths} is not exercised"
 
 
 def memory_problem(node: Node) -> str:

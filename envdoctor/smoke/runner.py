@@ -130,7 +130,7 @@ class Runner:
                 {
                     "rank": seat.rank,
                     "device": seat.device,
-                    "environment": {**common, **seat_variables(seat, len(seats))},
+                    "environment": {**seat_defaults(seat), **common, **seat_variables(seat, len(seats))},
                 }
                 for seat in seats
             ],
@@ -153,6 +153,11 @@ class Runner:
         if experiment.fresh:
             self.forget(experiment)
         return result
+
+
+def seat_defaults(seat: placement.Seat) -> dict[str, str]:
+    """What the user may set otherwise. Simulated nodes are one machine, which may have no other interface."""
+    return {"NCCL_SOCKET_IFNAME": "lo"} if seat.host else {}
 
 
 def seat_variables(seat: placement.Seat, world: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from envdoctor.smoke import confirm, placement, survey, verdicts
 from envdoctor.smoke.driver import ServerError
+from envdoctor.smoke.library import loaded_library, names_of
 from envdoctor.smoke.model import Ask, Confirmation, Experiment, Node, Request, Result, Verdict
 from envdoctor.smoke.planner import plan, plan_further
 from envdoctor.smoke.runner import Runner, Setup
@@ -22,6 +23,7 @@ ROUNDS = 8
 HANGS = 2
 """After so many launches that hung, the rest would only take their time limits too."""
 Progress = Callable[[str], None]
+NamesIn = Callable[[str], frozenset[str] | None]
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Session:
     reason: str = ""
     message: str = ""
     label: str = ""
+    library: str = ""
+    """Path of the collectives library that the ranks ran; empty where it cannot be told."""
     notes: tuple[str, ...] = ()
     results: list[Result] = field(default_factory=list)
     asked: tuple[Ask, ...] | None = None
@@ -47,9 +51,9 @@ class Session:
     left: tuple[int, ...] = ()
 
 
-def run_smoke(request: Request, setup: Setup, library_names: frozenset[str] | None = None,
+def run_smoke(request: Request, setup: Setup, names_in: NamesIn = names_of,
               progress: Progress = lambda _: None, keep: Path | None = None) -> Session:  # fmt: skip
-    """Run the whole test. `library_names`: what the loaded library can ask for, from its own file.
+    """Run the whole test. `names_in`: what a library's file can ask for, asked for the one that the ranks ran.
 
     `keep`: an existing folder for logs and results, else they are deleted. Never raises for what it finds: a node
     without torch or GPU is a session with a reason.
@@ -61,7 +65,8 @@ def run_smoke(request: Request, setup: Setup, library_names: frozenset[str] | No
             run_in(session, setup, keep or Path(temporary), progress)
     except OSError as error:
         session.reason, session.message = session.reason or "work-folder", session.message or str(error)
-    judge(session, library_names)
+    session.library = loaded_library(session.results)
+    judge(session, names_in(session.library) if session.library else None)
     session.timings["total"] = round(time.monotonic() - begin, 3)
     return session
 

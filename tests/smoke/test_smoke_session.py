@@ -6,20 +6,25 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from smoke_lab import FAULTS, ONE_GPU, Lab, has_torch, made
+from smoke_lab import EIGHT_GPUS, FAULTS, ONE_GPU, Lab, has_torch, made
 
+from envdoctor.smoke import confirm, survey
 from envdoctor.smoke import session as session_module
-from envdoctor.smoke import survey
 from envdoctor.smoke.agreement import agreements, blindness
-from envdoctor.smoke.model import Ask, Request, Suspect
+from envdoctor.smoke.library import loaded_library, names_of
+from envdoctor.smoke.model import Ask, Request, Result, Suspect
 from envdoctor.smoke.outcome import classify, shortened
 from envdoctor.smoke.planner import plan
-from envdoctor.smoke.runner import Setup, Tracing
+from envdoctor.smoke.runner import Runner, Setup, Tracing
 from envdoctor.smoke.session import hopeless, run_smoke
+from envdoctor.smoke.tracing import shim_tracing
+from envdoctor.trace.build import ShimError
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 SURVEY = {
@@ -161,6 +166,64 @@ def test_what_hangs_again_and_again_is_not_tried_for_ever(lab: Lab) -> None:
     assert hopeless([hung]) == "" and hopeless([hung, hung]) == "2 launches hung before"
     stuck = lab.run(fault="hang", timeout=2)
     assert hopeless([stuck]) == ""
+
+
+@pytest.mark.parametrize(("given", "interface"), [({}, "lo"), ({"NCCL_SOCKET_IFNAME": "eth0"}, "eth0")])
+def test_what_the_ranks_of_simulated_nodes_are_given(tmp_path: Path, given: dict[str, str], interface: str) -> None:
+    runner = Runner(Request(given), Setup(environment={"NCCL_HOSTID": "mine", "HOME": "/h"}), tmp_path)
+    control = plan(Request(), ONE_GPU)[3]
+    ranks = [entry["environment"] for entry in runner.job(control, ONE_GPU)["ranks"]]
+    assert [rank["NCCL_HOSTID"] for rank in ranks] == [f"simulated{number}" for number in range(4)]
+    assert {rank["NCCL_SOCKET_IFNAME"] for rank in ranks} == {interface}
+    assert {(rank["NCCL_ALGO"], rank["NCCL_DEBUG"], rank["HOME"]) for rank in ranks} == {("Tree", "INFO", "/h")}
+    real = runner.job(control, EIGHT_GPUS)["ranks"]
+    assert {rank["environment"]["NCCL_HOSTID"] for rank in real} == {"mine"} and len(real) == 8
+    assert ("NCCL_SOCKET_IFNAME" in real[0]["environment"]) == bool(given)
+
+
+def ran(*paths: tuple[str, int], log: str = "") -> Result:
+    libraries = tuple({"path": path, "version_code": code} for path, code in paths)
+    result = made("user", {"wide/fp32/4": "a"}, log)
+    return replace(result, ranks=tuple(replace(rank, libraries=libraries) for rank in result.ranks))
+
+
+@pytest.mark.parametrize(
+    ("result", "path"),
+    [
+        (ran(("/wheel/libnccl.so.2", 22809)), "/wheel/libnccl.so.2"),
+        (ran(("/a.so", 22809), ("/b.so", 22803), log="NCCL version 2.28.3+cuda13.0"), "/b.so"),
+        (ran(("/a.so", 22809), ("/b.so", 22809), log="NCCL version 2.28.9+cuda13.0"), ""),
+        (ran(("/a.so", 22105), ("/b.so", 22105), log="Librccl path : /b.so"), "/b.so"),
+        (ran(), ""),
+    ],
+)
+def test_the_library_in_use(result: Result, path: str) -> None:
+    assert loaded_library([result]) == path
+    assert loaded_library([replace(result, status="died")]) == ""
+
+
+def test_names_of_a_file_that_is_no_library(tmp_path: Path) -> None:
+    (tmp_path / "libnccl.so").write_text("no library")
+    assert names_of(str(tmp_path / "libnccl.so")) is None
+
+
+@needs_torch
+def test_a_run_under_the_shim() -> None:
+    """Of what gloo asks for: one name that the user set, one that was written late, and one that nobody reads."""
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            tracing = shim_tracing(Path(scratch), ["GLOO_SOCKET_IFNAME"])
+        except ShimError as error:
+            pytest.skip(str(error))
+        suspects = (Suspect("NCCL_DETERMINISTIC", "ghost", "1"), Suspect("GLOO_SOCKET_IFNAME", "late", "lo"))
+        request = Request({"NCCL_DETERMINISTIC": "1"}, suspects, trace=True)
+        session = run_smoke(request, Setup(cpu=True, tracing=tracing))
+    assert [result.status for result in session.results] == ["ok"] * 6
+    assert {ask.variable for ask in session.asked or ()} == {"GLOO_SOCKET_IFNAME"}
+    ran_traced = next(result for result in session.results if result.id == "traced")
+    assert "NCCL_DETERMINISTIC" not in dict(ran_traced.experiment.late)
+    evidence = confirm.Evidence(ONE_GPU, session.results, frozenset({"NCCL_ALGO"}), session.asked)
+    assert confirm.confirmation(suspects[0], evidence).state == "confirmed"
 
 
 def test_plans_name_each_experiment_once() -> None:

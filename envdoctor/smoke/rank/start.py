@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -29,4 +30,4 @@ def load() -> None:
 if __name__ == "__main__":
     load()
     server = importlib.import_module(PACKAGE + ".server")
-    sys.exit(server.serve(int(sys.argv[1]), int(sys.argv[2])))
+    os._exit(server.serve(int(sys.argv[1]), int(sys.argv[2])))  # torch takes half a second to end in good order
