@@ -8,7 +8,7 @@ from envdoctor.facts import Channel, Op, Value
 from envdoctor.readers.python_emit import Emitter, Given
 from envdoctor.readers.python_mappings import Application, Mappings, channel_of, is_mapping, name_of
 from envdoctor.readers.python_scopes import Where
-from envdoctor.readers.python_words import PAIR_CLASSES, is_capitals, says_environment, says_report, says_setter
+from envdoctor.readers.python_words import is_capitals, is_pair_class, says_environment, says_report, says_setter
 
 PATCHES = ("patch.dict",)
 ON_OBJECTS = {"env", "envs", "with_env", "with_envs", "env_vars", "with_env_vars", "update_envs"}
@@ -52,14 +52,14 @@ class GivenByCalls:
 
     def is_special(self, dotted: str, name: str) -> bool:
         """Whether `call` does anything for this name."""
-        by_name = name in PAIR_CLASSES or name in ON_OBJECTS or says_setter(name)
+        by_name = is_pair_class(name) or name in ON_OBJECTS or says_setter(name)
         return by_name or dotted in WITH_ENVIRONMENT or dotted.endswith((*PATCHES, *FROM_DICT))
 
     def call(self, node: ast.Call, dotted: str, name: str, where: Where) -> None:
         """Any call that may give settings by what it is called."""
         if dotted.endswith(PATCHES):
             self._patch(node, where)
-        elif name in PAIR_CLASSES:
+        elif is_pair_class(name):
             self._pair_class(node, name, dotted, where)
         elif name in ON_OBJECTS and isinstance(node.func, ast.Attribute):
             self._on_object(node, name, where)
@@ -97,6 +97,15 @@ class GivenByCalls:
         value = given.get("value") or (node.args[1] if len(node.args) > 1 else None)
         channel: Channel = "kubernetes" if name.startswith("V1") or "kubernetes" in dotted else "runtime-env"
         self._state(key, value, node, where, (channel, "set", name))
+
+    def context(self, node: ast.Call, where: Where) -> None:
+        """`with environment({"A": "1"}):`, a context that says that it changes the environment."""
+        name = name_of(node.func)
+        if says_environment(name) and not says_setter(name):
+            how = Application("python-environ", where, via=name)
+            for part in (*node.args, *(k for k in node.keywords if k.arg and is_capitals(k.arg))):
+                if isinstance(part, (ast.Dict, ast.keyword)):
+                    self.mappings.claim(part, where, how)
 
     def pairs(self, node: ast.List | ast.Tuple, where: Where) -> None:
         """`[{"name": "A", "value": "1"}, ...]`, as manifests of containers are written in Python."""

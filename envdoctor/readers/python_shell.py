@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import replace
 
-from envdoctor.facts import Launch, Op, Scope, Setting, Value
+from envdoctor.facts import Branch, Launch, Op, Scope, Setting, Value
 from envdoctor.readers.command_words import SHELLS, Word, command_source, script_of
 from envdoctor.readers.embedded import MappedSource, merge, read_embedded
 from envdoctor.readers.python_emit import ORDERS, Emitter, Given
 from envdoctor.readers.python_mappings import name_of
 from envdoctor.readers.python_scopes import Where
-from envdoctor.readers.python_text import MARK, UNKNOWN, Text, Texts
-from envdoctor.readers.python_words import is_capitals, says_log, says_runner, says_script
+from envdoctor.readers.python_scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, HINTS, PREFIX, Simple, roots
+from envdoctor.readers.python_text import MARK, UNKNOWN, Text, Texts, joined
+from envdoctor.readers.python_words import is_capitals, says_runner
 
 SHELL_CALLS = {
     "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput",
@@ -35,17 +35,6 @@ LAUNCHERS = {
 """First words of lists that are commands, wherever they stand."""
 FORWARDING = {"-x", "-e", "--env", "--export", "-genv"}
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)", re.DOTALL)
-EXPORT = re.compile(r"(?:^|[\n;&|'\"(]|\bdo\b|\bthen\b)\s*export\s+[A-Za-z_]\w*=")
-PREFIX = re.compile(r"^\s*[A-Z][A-Z0-9_]+=\S*\s+\S")
-BATCH = re.compile(r"^\s*#!\s*/\S*(?:sh|env)\b|^#SBATCH|^#PBS", re.MULTILINE)
-HINTS = ("export ", "#!/", "#SBATCH")
-TRANSPARENT = {
-    "join", "format", "dedent", "strip", "rstrip", "lstrip", "encode", "replace", "cleandoc", "Template", "quote",
-    "substitute", "list", "tuple", "expandvars",
-}  # fmt: skip
-GATHERING = {"append", "extend", "insert", "appendleft", "add"}
-WRITING = {"write", "writelines", "write_text", "write_bytes"}
-Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 
 class Shell:
@@ -91,26 +80,38 @@ class Shell:
 
     def statement(self, node: ast.stmt, where: Where) -> None:
         """A statement that may build a script."""
-        if not self._hints or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+        if not self._hints or not isinstance(node, Simple):
             return
         start, end = self.emit.code.span(node)
         at = bisect_left(self._hints, start)
         if at < len(self._hints) and self._hints[at] < end and node.value is not None:
-            self._pending += [(root, where) for root in self._roots(node, where)]
+            self._pending += [(root, where) for root in roots(node, where)]
 
     def settle(self) -> None:
         """Read what no call was seen to run: scripts, and lists that are commands."""
         for root, where in self._pending:
             if id(root) not in self._consumed:
-                text = self._script(root, where)
-                if text is not None and (EXPORT.search(text[0]) or BATCH.search(text[0])):
-                    self._embed(self.texts.source(text), where, Scope("file"), root)
+                self._pending_text(root, where)
         for node, where in self._lists:
             if id(node) not in self._consumed:
                 if _program(node) in LAUNCHERS or _program(node) in SHELLS:
                     self._words(self._listed_words(node, where), where, node)
                 else:
                     self._flags(node, where)
+
+    def _pending_text(self, root: ast.expr, where: Where) -> None:
+        text = self._script(root, where)
+        if text is None:
+            return
+        if EXPORT.search(text[0]) or BATCH.search(text[0]):
+            self._embed(self.texts.source(text), where, Scope("file"), root)
+        elif COMMAND.match(text[0]) and GIVES.search(text[0]):
+            self._embed(self.texts.source(text), where, self._subshell(where), root)
+        elif FLAGS.match(text[0]):
+            launches = len(self.emit.facts.launches)
+            whole = joined([("mpirun ", [text[1][0]] * len("mpirun ")), text])
+            self._embed(self.texts.source(whole), where, self._subshell(where), root)
+            del self.emit.facts.launches[launches:]
 
     def _script(self, root: ast.expr, where: Where) -> Text | None:
         if isinstance(root, (ast.List, ast.Tuple)):
@@ -214,65 +215,6 @@ class Shell:
         place = self.emit.code.between(start, text[1][len(name) - 1] + 1)
         self.emit.facts.settings[-1] = replace(stated, name_place=place)
 
-    def _roots(self, statement: Simple, where: Where) -> Iterator[ast.expr]:
-        """Text and lists of text in a statement that plainly become a script."""
-        targets: list[ast.expr] = []
-        if isinstance(statement, ast.Assign):
-            targets = statement.targets
-        elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
-            targets = [statement.target]
-        said = any(says_script(name_of(target)) for target in targets)
-        if isinstance(statement, ast.Return):
-            said = says_script(where.block.scope.fact().name.rsplit(".", 1)[-1])
-        yield from _script_parts(statement.value, said, isinstance(statement, ast.Expr))
-
-
-def _script_parts(node: ast.expr | None, said: bool, bare: bool) -> Iterator[ast.expr]:
-    """Roots of text in an expression; `said`: something around says that it is a script, `bare`: nothing takes it."""
-    if isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)):
-        if not bare and (said or any(_is_batch(part) for part in ast.walk(node))):
-            yield node
-    elif isinstance(node, (ast.List, ast.Tuple)):
-        if said:
-            yield node
-    elif isinstance(node, ast.IfExp):
-        yield from _script_parts(node.body, said, bare)
-        yield from _script_parts(node.orelse, said, bare)
-    elif isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            label = key.value if isinstance(key, ast.Constant) else None
-            yield from _script_parts(value, isinstance(label, str) and says_script(label), False)
-    elif isinstance(node, ast.Call):
-        yield from _script_parts_of_call(node, said)
-
-
-def _script_parts_of_call(node: ast.Call, said: bool) -> Iterator[ast.expr]:
-    name = name_of(node.func)
-    if says_log(name):
-        return
-    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if name in TRANSPARENT:
-        if said:
-            yield node
-        return
-    if name in GATHERING and receiver is not None:
-        said = says_script(name_of(receiver))
-    elif name in WRITING:
-        said = True
-    else:
-        said = says_runner(name)
-    for argument in node.args:
-        yield from _script_parts(argument, said, False)
-    for keyword in node.keywords:
-        if keyword.arg:
-            yield from _script_parts(keyword.value, says_script(keyword.arg), False)
-
-
-def _is_batch(node: ast.AST) -> bool:
-    """Text that begins as a script."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and BATCH.search(node.value) is not None
-
-
 def _command(node: ast.Call) -> ast.expr | None:
     if node.args:
         return node.args[0]
@@ -291,15 +233,14 @@ def _is_flag(node: ast.expr) -> bool:
 
 
 def _shown(text: str) -> str:
-    return text.replace(UNKNOWN, "{...}")
+    return text.replace(UNKNOWN, "{...}").replace(MARK, "...")
 
 
 def _cleaned_launch(launch: Launch) -> Launch:
     """A launch without the marks for what only Python knows."""
-    if not any(MARK in word for word in launch.words):
-        return launch
-    words = tuple(_shown(word) for word in launch.words)
-    return replace(launch, words=words, inner=tuple(_shown(word) for word in launch.inner))
+    words, inner = tuple(_shown(word) for word in launch.words), tuple(_shown(word) for word in launch.inner)
+    scope, branch = _shown_scope(launch.scope), _shown_branch(launch.branch)
+    return replace(launch, words=words, inner=inner, scope=scope, branch=branch)
 
 
 def _cleaned(setting: Setting, comment: str) -> Setting:
@@ -308,4 +249,13 @@ def _cleaned(setting: Setting, comment: str) -> Setting:
     if MARK in value.text or MARK in value.references:
         references = tuple(name for name in value.references if name != MARK)
         value = Value("template", _shown(value.text), references)
-    return replace(setting, value=value, comment=setting.comment or comment)
+    scope, branch = _shown_scope(setting.scope), _shown_branch(setting.branch)
+    return replace(setting, value=value, comment=setting.comment or comment, scope=scope, branch=branch)
+
+
+def _shown_scope(scope: Scope) -> Scope:
+    return Scope(scope.kind, _shown(scope.name)) if MARK in scope.name else scope
+
+
+def _shown_branch(branch: tuple[Branch, ...]) -> tuple[Branch, ...]:
+    return tuple(replace(part, condition=_shown(part.condition)) for part in branch)

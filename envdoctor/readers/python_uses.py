@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from envdoctor.readers.python_emit import Emitter
 from envdoctor.readers.python_scopes import Where
 from envdoctor.readers.python_values import CONVERSIONS, READS
-from envdoctor.readers.python_words import PAIR_CLASSES, is_capitals, says_log, says_reader, says_saved
+from envdoctor.readers.python_words import is_capitals, is_pair_class, says_log, says_reader, says_saved
 
 NAMING_KEYWORDS = {"env", "envvar", "env_var", "env_name", "envname", "validation_alias"}
 REGISTRIES = ("envs", "environs", "env_vars")
@@ -48,7 +48,7 @@ class Uses:
             self.siblings(node.args, where)
         if dotted in READS:
             self.read(node, where)
-        elif name not in PAIR_CLASSES:
+        elif not is_pair_class(name):
             self.call(node, name, where)
 
     def alone(self, node: ast.expr) -> None:

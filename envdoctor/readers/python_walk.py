@@ -84,6 +84,11 @@ class Walk:
             self.shell.statement(node, where)
 
     def _target(self, target: ast.expr, value: ast.expr, whole: ast.stmt, where: Where) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            for part, own in zip(target.elts, given if len(given) == len(target.elts) else [], strict=False):
+                self._target(part, own, whole, where)
+            return
         if self.uses.reads and type(value) is not CONSTANT:
             self.uses.assignment(target, value, where)
         if isinstance(target, ast.Subscript):
@@ -165,6 +170,9 @@ class Walk:
 
     def with_(self, node: ast.With | ast.AsyncWith, where: Where) -> None:
         """The contexts of a `with`."""
+        for item in node.items:
+            if isinstance(item.context_expr, ast.Call):
+                self.given.context(item.context_expr, where)
         self.expressions([item.context_expr for item in node.items], where)
 
     def said(self, node: ast.Raise | ast.Assert, where: Where) -> None:
@@ -221,7 +229,7 @@ class Walk:
         name = function.attr if type(function) is ATTRIBUTE else getattr(function, "id", "")
         if self.calls is not None:
             self.calls.call(node, dotted, where)
-        if dotted is not None and dotted[0] == ".":
+        if dotted is not None and dotted[0] == "." and self.names.function(dotted) is not None:
             self.mappings.calls.setdefault(dotted, []).append((node, where))
         if uses is not None:
             uses.called(node, dotted, name, where)

@@ -59,8 +59,8 @@ LOGGERS = {
     "critical", "debug", "deprecate", "deprecated", "echo", "error", "exception", "fail", "fatal", "info", "log",
     "pprint", "print", "secho", "skip", "skipif", "success", "warn", "warning", "xfail",
 }  # fmt: skip
-PAIR_CLASSES = {"V1EnvVar", "EnvVar", "EnvironmentVariable", "KeyValuePair"}
-"""Classes of a name and its value."""
+PAIR_CLASSES = ("EnvVar", "EnvironmentVariable", "KeyValuePair")
+"""Ends of the names of classes of a name and its value."""
 
 
 @lru_cache(maxsize=4096)
@@ -108,6 +108,12 @@ def says_script(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def denies_script(name: str) -> bool:
+    """The name of text for people, even where it looks like a command."""
+    return not words(name).isdisjoint(NOT_SCRIPT)
+
+
+@lru_cache(maxsize=4096)
 def says_runner(name: str) -> bool:
     """The name of a function that runs a command it is given as text."""
     return not words(name).isdisjoint(RUNNERS)
@@ -130,6 +136,11 @@ def says_report(name: str) -> bool:
 def says_saved(name: str) -> bool:
     """The name of a value that is kept to be put back later (`old_algo`, `saved_env`)."""
     return not words(name).isdisjoint(SAVED)
+
+
+def is_pair_class(name: str) -> bool:
+    """A class of a name and its value (`V1EnvVar`)."""
+    return name.endswith(PAIR_CLASSES)
 
 
 def is_capitals(name: str) -> bool:

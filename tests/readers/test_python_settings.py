@@ -32,6 +32,8 @@ ENVIRON = [
     ('NAME = "NCCL_ALGO"\nos.environ[NAME] = "Ring"', ["set NCCL_ALGO=Ring"]),
     ('class K:\n    NAME = "NCCL_ALGO"\nos.environ[K.NAME] = "Ring"', ["set NCCL_ALGO=Ring"]),
     ('VALUE = "Tree"\ndef f():\n    os.environ["NCCL_ALGO"] = VALUE', ["set NCCL_ALGO=Tree"]),
+    ('os.environ["A"], os.environ["B"] = "1", "2"', ["set A=1", "set B=2"]),
+    ('x = os.environ["A"] = "1"', ["set A=1"]),
     ('os.environ.setdefault("NCCL_ALGO", "Ring")', ["default NCCL_ALGO=Ring"]),
     ('os.environ.update({"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"})', ["set NCCL_ALGO=Ring", "set NCCL_PROTO=LL"]),
     ('os.environ.update(NCCL_ALGO="Ring", NCCL_NTHREADS=64)', ["set NCCL_ALGO=Ring", "set NCCL_NTHREADS=64"]),
@@ -98,6 +100,9 @@ LOOPS = [
     ('def apply(env):\n    env.setdefault("NCCL_A", "1")\napply(os.environ)', ["default NCCL_A=1"]),
     ('from t import set_env\nset_env("NCCL_A", "1")', ["set NCCL_A=1"]),
     ('from t import update_environment_variables\nupdate_environment_variables({"NCCL_A": "1"})', ["set NCCL_A=1"]),
+    ("with modified_environ({'NCCL_A': '1'}):\n    pass", ["set NCCL_A=1"]),
+    ("with temporary_env(NCCL_A='1'):\n    pass", ["set NCCL_A=1"]),
+    ("from .util import set_env\nset_env('NCCL_A', '1')", ["set NCCL_A=1"]),
     ("D = {'NCCL_A': '1'}\nfor k, v in D.items():\n    assert os.environ.get(k) == v", []),
 ]
 
@@ -149,6 +154,7 @@ RUNTIME = [
     ("task = sky.Task(envs={'NCCL_A': '1'})", ["set NCCL_A=1"]),
     ("client.containers.run(i, environment=['NCCL_A=1'])", ["set NCCL_A=1"]),
     ("Op(env_vars={'NCCL_A': os.environ.get('NCCL_A', '1')})", ["pass NCCL_A=<template>"]),
+    ("env_vars.append(BeakerEnvVar(name='NCCL_A', value='1'))", ["set NCCL_A=1"]),
     ("task.set_env_variable('NCCL_A', '1')", ["set NCCL_A=1"]),
 ]  # fmt: skip
 
