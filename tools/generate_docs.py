@@ -73,15 +73,19 @@ def variable_index() -> str:
         "",
     ]
     lines += ["| variable | platform | read by | status |", "| --- | --- | --- | --- |"]
-    for name in sorted(catalog.names()):
+    for name in sorted(catalog.variables):
         variable = catalog.variable(name)
         assert variable is not None
-        readers = [
-            f"{catalog.libraries[r.library].title} {r.since or ''}{' to ' + r.until if r.until else '+' if r.since else ''}".strip()
-            for r in variable.readings
-        ]
+        readers = [_span(catalog.libraries[r.library].title, r.since, r.until) for r in variable.readings]
         lines.append(f"| `{name}` | {variable.platform} | {'; '.join(readers) or 'nothing'} | {variable.status} |")
     return "\n".join(lines) + "\n"
+
+
+def _span(title: str, since: str | None, until: str | None) -> str:
+    """`NCCL 2.5.6-1+`, `NCCL 2.3.5-5 to 2.4.8-1`."""
+    if since is None:
+        return title
+    return f"{title} {since} to {until}" if until else f"{title} {since}+"
 
 
 def pages() -> dict[Path, str]:

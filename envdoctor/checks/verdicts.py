@@ -161,7 +161,7 @@ def _here(variable: Variable, catalog: Catalog, target: Target) -> list[Reading]
 
 
 def _other_platform(variable: Variable, catalog: Catalog, target: Target) -> Verdict | None:
-    if target.platform is None or variable.platform in ("both", target.platform):
+    if target.platform is None or not target.plain or variable.platform in ("both", target.platform):
         return None
     if _here(variable, catalog, target) and variable.platform == "both":
         return None

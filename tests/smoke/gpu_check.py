@@ -58,6 +58,8 @@ class Check:
 
     def __init__(self, out: Path | None, cpu: bool) -> None:
         self.out, self.cpu = out, cpu
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
         self.mark = f"mark-{uuid.uuid4()}"
         self.environment = {**os.environ, "ENVDOCTOR_TEST": self.mark}
         self.checks: dict[str, bool] = {}
