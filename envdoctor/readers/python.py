@@ -9,13 +9,15 @@ from envdoctor.facts import FileFacts
 from envdoctor.readers.python_calls import Calls
 from envdoctor.readers.python_code import Code, parse
 from envdoctor.readers.python_emit import Emitter
-from envdoctor.readers.python_fallback import read_lines
 from envdoctor.readers.python_scopes import outline
 from envdoctor.readers.python_walk import Walk
 from envdoctor.source import Source
 
-SETTING_TOKENS = ("env", "Env", "ENV", "export ", "system(", "subprocess", "popen", "-x", "-e")
-"""A file without any of these holds no setting and no use."""
+SETTING_TOKENS = (
+    "env", "Env", "ENV", "export ", "system(", "subprocess", "popen", "mpirun", "docker run", "srun ", "#!/", "flag",
+    '"-x', "'-x", '"-e"', "'-e'",
+)  # fmt: skip
+"""A file without any of these holds no setting, no use and no launch."""
 
 
 def read(source: Source, kind: str) -> FileFacts:
@@ -41,6 +43,8 @@ def _read(source: Source, kind: str, with_calls: bool) -> FileFacts:
     if problem is not None:
         facts.problems.append(problem)
     if tree is None:
+        from envdoctor.readers.python_fallback import read_lines
+
         read_lines(code, facts)
         return facts
     emit = Emitter(code, outline(tree, code), facts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from envdoctor.facts import Channel, Op
@@ -23,8 +22,7 @@ SENTENCE_WORDS = 4
 Key = tuple[Scope, str]
 
 
-@dataclass(frozen=True)
-class Application:
+class Application(NamedTuple):
     """How a mapping reaches an environment.
 
     `where` is the statement that does it, where that decides the order. `value` is what every name is given, where
@@ -77,20 +75,24 @@ class Setter(NamedTuple):
     application: Application
 
 
-@dataclass
 class Mappings:
-    """What was gathered from one file."""
+    """What was gathered from one file.
 
-    emit: Emitter
-    claims: list[Claim] = field(default_factory=list)
-    suggestions: list[Claim] = field(default_factory=list)
-    changes: dict[Key, list[Item]] = field(default_factory=dict)
-    labels: dict[Key, ast.expr] = field(default_factory=dict)
-    calls: dict[str, list[tuple[ast.Call, Where]]] = field(default_factory=dict)
-    """Calls of the file's own functions, by dotted name."""
-    setters: dict[str, Setter] = field(default_factory=dict)
-    checked: set[Key] = field(default_factory=set)
-    """Mappings whose names a loop only looks up in the environment, to check or to report them."""
+    `calls` holds the calls of the file's own functions by dotted name; `checked` the mappings whose names a loop only
+    looks up in the environment, to check or to report them.
+    """
+
+    __slots__ = ("calls", "changes", "checked", "claims", "emit", "labels", "setters", "suggestions")
+
+    def __init__(self, emit: Emitter) -> None:
+        self.emit = emit
+        self.claims: list[Claim] = []
+        self.suggestions: list[Claim] = []
+        self.changes: dict[Key, list[Item]] = {}
+        self.labels: dict[Key, ast.expr] = {}
+        self.calls: dict[str, list[tuple[ast.Call, Where]]] = {}
+        self.setters: dict[str, Setter] = {}
+        self.checked: set[Key] = set()
 
     def claim(self, node: ast.AST, where: Where, application: Application) -> None:
         """Note a mapping that is an environment for sure."""
@@ -150,11 +152,11 @@ class Mappings:
         if says_saved(name_of(items_of(over) or over)):
             return []
         if how.where is not None and how.where.block.condition == [over] and how.where.block.parent:
-            how = replace(how, where=Where(how.where.block.parent, how.where.position))
+            how = how._replace(where=Where(how.where.block.parent, how.where.position))
         pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else None
         if pair and isinstance(pair[0], ast.Name) and pair[0].id == key and isinstance(pair[1], ast.Name):
             own = mentions(value, pair[1].id)
-            how = how if own else replace(how, value=value)
+            how = how if own else how._replace(value=value)
             return [Claim(items_of(over) or over, binding.where, how)]
         if not isinstance(target, ast.Name):
             return []
@@ -162,7 +164,7 @@ class Mappings:
             of_environ = self.emit.names.resolve(value.value, where) == "os.environ"
             if not of_environ:
                 return [Claim(value.value, where, how)]
-        return [Claim(over, binding.where, replace(how, value=value, where=how.where or where))]
+        return [Claim(over, binding.where, how._replace(value=value, where=how.where or where))]
 
 
 def channel_of(label: str) -> Channel:

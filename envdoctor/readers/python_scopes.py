@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from envdoctor.facts import Branch
@@ -43,17 +42,19 @@ class Binding(NamedTuple):
     node: ast.AST | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Scope:
     """A module, function or class, what its names are bound to, and what a function returns."""
 
-    name: str
-    kind: Literal["module", "function", "class"]
-    parent: Scope | None = None
-    table: dict[str, list[Binding]] = field(default_factory=dict)
-    module_names: set[str] = field(default_factory=set)
-    returns: list[tuple[ast.expr, Where]] = field(default_factory=list)
-    parameters: tuple[str, ...] = ()
+    __slots__ = ("kind", "module_names", "name", "parameters", "parent", "returns", "table")
+
+    def __init__(self, name: str, kind: Literal["module", "function", "class"], parent: Scope | None = None) -> None:
+        self.name = name
+        self.kind = kind
+        self.parent = parent
+        self.table: dict[str, list[Binding]] = {}
+        self.module_names: set[str] = set()
+        self.returns: list[tuple[ast.expr, Where]] = []
+        self.parameters: tuple[str, ...] = ()
 
     def owner(self) -> Scope | None:
         """The class whose method this is, or which this is."""
@@ -128,16 +129,17 @@ class Block:
         return " ".join(text.split())[:CONDITION_LENGTH]
 
 
-@dataclass(slots=True)
 class Outline:
-    """All statements of a file in source order, and its scopes by qualified name."""
+    """All statements of a file in source order, its scopes by qualified name, and the top-level modules it imports."""
 
-    code: Code
-    module: Scope
-    statements: list[tuple[ast.stmt, Where]] = field(default_factory=list)
-    functions: dict[str, Scope] = field(default_factory=dict)
-    imported: set[str] = field(default_factory=set)
-    """Top-level modules that the file imports."""
+    __slots__ = ("code", "functions", "imported", "module", "statements")
+
+    def __init__(self, code: Code, module: Scope) -> None:
+        self.code = code
+        self.module = module
+        self.statements: list[tuple[ast.stmt, Where]] = []
+        self.functions: dict[str, Scope] = {}
+        self.imported: set[str] = set()
 
 
 def outline(tree: ast.Module, code: Code) -> Outline:
@@ -149,12 +151,15 @@ def outline(tree: ast.Module, code: Code) -> Outline:
     return result
 
 
-@dataclass(slots=True)
 class _Outliner:
-    result: Outline
-    stack: list[tuple[ast.stmt, Block]] = field(default_factory=list)
-    chains: dict[int, tuple[Block, str, int]] = field(default_factory=dict)
-    """`elif` statements: the block that the whole chain stands in, its id, and the place in the chain."""
+    """`chains` holds of each `elif` the block that the whole chain stands in, its id, and the place in the chain."""
+
+    __slots__ = ("chains", "result", "stack")
+
+    def __init__(self, result: Outline) -> None:
+        self.result = result
+        self.stack: list[tuple[ast.stmt, Block]] = []
+        self.chains: dict[int, tuple[Block, str, int]] = {}
 
     def push(self, body: Sequence[ast.stmt], block: Block) -> None:
         self.stack.extend((statement, block) for statement in reversed(body))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from envdoctor.readers.python_mappings import name_of
 from envdoctor.readers.python_scopes import Where
+from envdoctor.readers.python_shell import Simple
 from envdoctor.readers.python_words import denies_script, says_log, says_runner, says_script
 
 EXPORT = re.compile(r"(?:^|[\n;&|'\"(]|\bdo\b|\bthen\b)\s*export\s+[A-Za-z_]\w*=")
@@ -20,8 +21,6 @@ COMMAND = re.compile(
 FLAGS = re.compile(r"\s*(?:-x|-genv)\s+[A-Z][A-Z0-9_]+=")
 """Flags that set variables, to be put into a command."""
 GIVES = re.compile(r"(?:^|\s)[A-Z][A-Z0-9_]+=")
-HINTS = ("export ", "#!/", "#SBATCH", "mpirun ", "mpiexec ", "srun ", "docker run", "podman run", "torchrun ", "-x ")
-"""What text that is looked at holds at least."""
 TRANSPARENT = {
     "join", "format", "dedent", "strip", "rstrip", "lstrip", "encode", "replace", "cleandoc", "Template", "quote",
     "substitute", "list", "tuple", "expandvars",
@@ -30,7 +29,6 @@ TRANSPARENT = {
 GATHERING = {"append", "extend", "insert", "appendleft", "add"}
 WRITING = {"write", "writelines", "write_text", "write_bytes"}
 NO, MAYBE, YES = 0, 1, 2
-Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 
 def roots(statement: Simple, where: Where) -> Iterator[ast.expr]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
 
 from envdoctor.facts import Value
 from envdoctor.readers.python_emit import Emitter, Given
@@ -33,14 +32,16 @@ NO_VALUE = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Lambda, ast.DictComp, as
 MOST_CLAIMS = 20_000
 
 
-@dataclass
 class Settler:
     """Settles what was gathered from one file."""
 
-    emit: Emitter
-    mappings: Mappings
-    _done: set[int] = field(default_factory=set)
-    _done_keys: set[Key] = field(default_factory=set)
+    __slots__ = ("_done", "_done_keys", "emit", "mappings")
+
+    def __init__(self, emit: Emitter, mappings: Mappings) -> None:
+        self.emit = emit
+        self.mappings = mappings
+        self._done: set[int] = set()
+        self._done_keys: set[Key] = set()
 
     def settle(self) -> None:
         """State the settings of all mappings that are environments: sure ones first, then those that a name says."""
@@ -177,13 +178,13 @@ class Settler:
             return []
         function = "." + binding.target
         passed = [(self._argument(function, name, call), w) for call, w in self.mappings.calls.get(function, ())]
-        new = replace(how, where=None, via=how.via or binding.target)
+        new = how._replace(where=None, via=how.via or binding.target)
         return [Claim(argument, w, new) for argument, w in passed if argument is not None]
 
     def _changed(self, item: Item, how: Application) -> list[Claim]:
         """One change of a mapping that is an environment."""
         op = item.op if how.op == "set" else how.op
-        how = replace(how, op=op)
+        how = how._replace(op=op)
         if item.key is None:
             return [Claim(item.value, item.where, how)] if item.value is not None else []
         value = item.value if isinstance(item.value, ast.expr) else item.key
@@ -238,7 +239,7 @@ class Settler:
         mapping = items_of(over)
         if mapping is not None:
             return [Claim(mapping, where, how)]
-        return [Claim(over, where, replace(how, value=node.value, where=how.where or where))]
+        return [Claim(over, where, how._replace(value=node.value, where=how.where or where))]
 
     def _setter(self, name: str, setter: Setter, call: ast.Call, where: Where) -> None:
         """A call of a function that sets the variable it is given the name of."""
@@ -250,7 +251,7 @@ class Settler:
         inner = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
         if isinstance(inner, ast.Name):
             value = self._argument(name, inner.id, call) or value
-        how = replace(setter.application, where=None, via=name.lstrip("."))
+        how = setter.application._replace(where=None, via=name.lstrip("."))
         self._entry(text, self.emit.values.constant(key, where) or key, value, self.emit.code.span(call), where, how)
 
     def _argument(self, function: str, parameter: str, call: ast.Call) -> ast.expr | None:
