@@ -57,9 +57,8 @@ platform, library, since, until   # where it holds; not_on: a platform where it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from envdoctor.catalog_releases import Library
 
@@ -74,13 +73,12 @@ class CatalogError(Exception):
     """A catalogue file that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(NamedTuple):
     """A family of names. `complete` says for which releases of which library the list of its names is complete."""
 
     name: str
     closed: bool = False
-    complete: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    complete: Mapping[str, tuple[str, str]] = {}
     private: tuple[str, ...] = ()
     build: tuple[str, ...] = ()
     foreign: str = ""
@@ -89,8 +87,7 @@ class Prefix:
     evidence: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """Which releases of one library read a variable; labels are those of `Library.releases`."""
 
     library: str
@@ -144,8 +141,7 @@ class Reading:
         return False if looked else None
 
 
-@dataclass(frozen=True, slots=True)
-class ValueGrammar:
+class ValueGrammar(NamedTuple):
     """How a value is read. `words` and `range` are by library (`""`: any), then by release (`""`: all).
 
     `number` names the function that reads a number; it, `words` and `case` may come from the parser.
@@ -157,20 +153,19 @@ class ValueGrammar:
     separator: str = ""
     case: str = ""
     inverter: str = ""
-    words: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
+    words: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
     also: str = ""
     functions: tuple[str, ...] = ()
-    functions_since: Mapping[str, str] = field(default_factory=dict)
-    range: Mapping[str, tuple[tuple[str, tuple[int, int]], ...]] = field(default_factory=dict)
+    functions_since: Mapping[str, str] = {}
+    range: Mapping[str, tuple[tuple[str, tuple[int, int]], ...]] = {}
     unit: str = ""
-    escapes: Mapping[str, str] = field(default_factory=dict)
-    forms: Mapping[str, str] = field(default_factory=dict)
+    escapes: Mapping[str, str] = {}
+    forms: Mapping[str, str] = {}
     regex: str = ""
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BadValue:
+class BadValue(NamedTuple):
     """A class of values that do not do what they seem to. `condition` is one of `CONDITIONS`, `argument` its value.
 
     `platform` is where alone it holds; `not_on` is where alone it does not matter, so that an unknown platform counts.
@@ -190,8 +185,7 @@ class BadValue:
     weak: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NeededSetting:
+class NeededSetting(NamedTuple):
     """Another variable that has to be set to one of `words`, or above a number; `unset` is as good if it says so."""
 
     name: str
@@ -200,17 +194,15 @@ class NeededSetting:
     unset: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """What a variable needs to have an effect; machine-readable where `setting` or `version` is given."""
 
     text: str
     setting: NeededSetting | None = None
-    version: Mapping[str, str] = field(default_factory=dict)
+    version: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """Two settings that meet. `with_name` is a variable, else `against` says what it is; `when` and `with_when` are
     regexes that the whole values match (`""`: any). `winner` is a name, `both`, `error` or words."""
 
@@ -222,8 +214,7 @@ class Conflict:
     with_when: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """Everything the catalogue says of one variable. `file` is the file that says it."""
 
     name: str
@@ -245,7 +236,7 @@ class Variable:
     replaced_by: str | None = None
     instead: str = ""
     meant: str | None = None
-    deprecated_since: Mapping[str, str] = field(default_factory=dict)
+    deprecated_since: Mapping[str, str] = {}
     evidence: tuple[str, ...] = ()
 
     @property

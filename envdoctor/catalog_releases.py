@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 LABEL = re.compile(r"(?:rocm-|v)?(\d+(?:\.\d+)+)(?:-(\d+|[a-z]+))?")
 """A release label: `2.3.5-5` (a build number), `7.0-pre` and `6.3-staging` (before 7.0.0 and 6.3.0), `6.2.1`.
@@ -39,8 +39,7 @@ def _padded(numbers: tuple[int, ...], width: int = WIDTH) -> tuple[int, ...]:
     return numbers + (0,) * (width - len(numbers))
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(NamedTuple):
     """A library that reads variables, with the releases that were looked into, oldest first.
 
     `counts` names what the labels count where that is not the library's own version (RCCL: `rocm`).
@@ -56,7 +55,7 @@ class Library:
     releases: tuple[str, ...] = ()
     documented: frozenset[str] = frozenset()
     current: str = ""
-    base: Mapping[str, str] = field(default_factory=dict)
+    base: Mapping[str, str] = {}
     note: str = ""
     evidence: tuple[str, ...] = ()
 

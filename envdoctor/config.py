@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from envdoctor.facts import Place
 
@@ -14,8 +13,7 @@ LEVELS = ("auto", "hygiene", "run-to-run", "placement", "topology")
 FAIL_ON = ("warning", "error", "never")
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """Something wrong in a configuration file. `fatal`: what was asked for cannot be done."""
 
     place: Place
@@ -28,8 +26,7 @@ class Complaint:
         return self.rule == "bad-configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """What a user asked for, from the command line over the file over the defaults."""
 
     root: Path = Path()
@@ -44,7 +41,7 @@ class Config:
 
     def over(self, **given: Any) -> Config:
         """This configuration with what the command line gives (None: not given)."""
-        return replace(self, **{key: value for key, value in given.items() if value is not None})
+        return self._replace(**{key: value for key, value in given.items() if value is not None})
 
 
 TYPES: Mapping[str, type] = {

@@ -6,8 +6,8 @@ import fnmatch
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
@@ -18,14 +18,13 @@ HIDDEN_KEPT = (".github", ".gitlab", ".circleci", ".devcontainer", ".env", ".dee
 """Hidden files and folders that carry settings; other hidden ones are private to tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """Files to report on, as paths relative to `root` with `/`, and what could not be opened."""
 
     root: Path
     files: tuple[str, ...]
     named: frozenset[str]
-    errors: tuple[str, ...] = field(default=())
+    errors: tuple[str, ...] = ()
 
 
 def find(paths: Sequence[str], root: Path, exclude: Sequence[str] = ()) -> Found:

@@ -7,9 +7,8 @@ are its tests and its documentation. Knowledge of variables is not here but in t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from envdoctor.findings import Confidence, Severity
 from envdoctor.rulefiles import load_compiled, suggestion
@@ -32,8 +31,7 @@ class RuleError(Exception):
     """A rule file that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """Code that a rule must or must not speak about. `files` are further files of the same small project."""
 
     kind: str
@@ -47,8 +45,7 @@ class Example:
     files: tuple[Mapping[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule, as its file says."""
 
     id: str
@@ -61,7 +58,7 @@ class Rule:
     since: str
     why: str
     fix: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = {}
     triggers: tuple[str, ...] = ()
     exceptions: str = ""
     evidence: tuple[str, ...] = ()
@@ -70,11 +67,11 @@ class Rule:
     examples: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Rulebook:
-    """All rules, by id, in order of their ids."""
+    """All rules, in order of their ids."""
 
-    rules: tuple[Rule, ...]
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)

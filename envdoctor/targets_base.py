@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from envdoctor.facts import Place
 
@@ -20,8 +19,7 @@ class TargetDataError(ValueError):
     """A file of `rules/targets/` that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """One hint in one file: what was matched, and what follows from it.
 
     `says` is the conclusion to show to people. `corroborates` marks a weak reason that decides together with a second,
@@ -36,8 +34,8 @@ class Reason:
     says: str
     confidence: Confidence
     platform: Platform | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
-    minimums: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = {}
+    minimums: Mapping[str, str] = {}
     gpus: tuple[str, ...] = ()
     corroborates: bool = False
     plain: bool = False
@@ -47,8 +45,7 @@ class Reason:
     flavour: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What facts are judged against. A key that is missing is not known.
 
     `versions` gives releases (`{"rocm": "6.2", "torch": "2.4.1"}`), `minimums` the least that a bound admits,
@@ -61,7 +58,7 @@ class Target:
     gpus: tuple[str, ...]
     reasons: tuple[Reason, ...]
     conflicts: tuple[tuple[Reason, Reason], ...]
-    minimums: Mapping[str, str] = field(default_factory=dict)
+    minimums: Mapping[str, str] = {}
 
     @property
     def plain(self) -> bool:

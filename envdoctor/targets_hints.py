@@ -261,12 +261,10 @@ def _resolved_matches(hints: Sequence[Hint], view: View, known: Table) -> list[t
 
 def _softer(reason: Reason, place: Any, text: str) -> Reason:
     """The same reason, one grade softer, at another place."""
-    from dataclasses import replace
-
     image = reason.holds in ("image", "system")
     lowered: Confidence = "strong" if reason.confidence == "certain" or image else "weak"
     shown = text.strip()[:LONGEST_TEXT]
-    return replace(reason, place=place, text=shown, confidence=lowered, corroborates=lowered == "weak")
+    return reason._replace(place=place, text=shown, confidence=lowered, corroborates=lowered == "weak")
 
 
 def _thinned(reasons: Sequence[Reason]) -> list[Reason]:

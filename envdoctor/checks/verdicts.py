@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from envdoctor.catalog import Catalog, Prefix, Reading, Variable
 from envdoctor.catalog_releases import Library
@@ -13,13 +12,14 @@ from envdoctor.targets import Target
 Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
 OURS = ("cuda", "rocm")
 """The platforms whose settings are judged; Ascend's are real there and nobody's mistake elsewhere."""
-PARTS = ("contrib", "doca", "build", "plugins/profiler", "plugins/tuner", "ext-profiler", "ext-tuner", "hipblaslt-bench")
+PARTS = (
+    "contrib", "doca", "build", "plugins/profiler", "plugins/tuner", "ext-profiler", "ext-tuner", "hipblaslt-bench",
+)  # fmt: skip
 """Components that only some installations have: a slip of the pen did not mean their names."""
 PLATFORMS = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is wrong with a name: the sentence, the way out, the real name if one is plain, and the evidence."""
 
     kind: Kind
