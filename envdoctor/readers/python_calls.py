@@ -8,10 +8,11 @@ from typing import Literal
 
 from envdoctor.facts import Argument, Call, Definition, Inclusion
 from envdoctor.readers.python_emit import Emitter
+from envdoctor.readers.python_names import children
 from envdoctor.readers.python_scopes import Where, import_prefix
 
 INTERESTING = {
-    "accelerate", "cupy", "datasets", "deepspeed", "flash_attn", "flax", "horovod", "jax", "lightning",
+    "accelerate", "cupy", "datasets", "deepspeed", "flash_attn", "flax", "hashlib", "horovod", "jax", "lightning",
     "lightning_fabric", "megatron", "mpi4py", "multiprocessing", "numpy", "os", "pytorch_lightning", "random", "ray",
     "secrets", "sklearn", "subprocess", "sys", "tensorflow", "time", "torch", "torchvision", "transformer_engine",
     "transformers", "uuid",
@@ -43,13 +44,13 @@ Kind = Literal["call", "assign"]
 class Calls:
     """Finds the calls of one file."""
 
-    __slots__ = ("_roots", "emit", "names", "values")
+    __slots__ = ("_wanted", "emit", "names", "values")
 
     def __init__(self, emit: Emitter) -> None:
         self.emit = emit
         self.names = emit.names
         self.values = emit.values
-        self._roots: dict[str, bool] = {}
+        self._wanted: dict[str, bool] = {}
 
     def call(self, node: ast.Call, dotted: str | None, where: Where) -> None:
         """State a call, if it is of a module worth knowing or of the file's own."""
@@ -58,7 +59,7 @@ class Calls:
             if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
                 return
             dotted = f"?.{function.attr}"
-        elif not self.wanted(dotted) or ("()" in dotted and not _is_telling(dotted)):
+        elif not self.wanted(dotted):
             return
         if dotted == "setattr" and len(node.args) == 3:
             self._setattr(node, where)
@@ -88,11 +89,12 @@ class Calls:
 
     def wanted(self, dotted: str) -> bool:
         """Whether calls by this name are facts."""
-        root = dotted.split(".", 1)[0].split("(", 1)[0]
-        known = self._roots.get(root)
+        known = self._wanted.get(dotted)
         if known is None:
-            known = self._roots[root] = self._wanted_root(root)
-        return known and not dotted.startswith(DULL)
+            root = dotted.split(".", 1)[0].split("(", 1)[0]
+            telling = "()" not in dotted or root not in INTERESTING or _is_telling(dotted)
+            known = self._wanted[dotted] = telling and self._wanted_root(root) and not dotted.startswith(DULL)
+        return known
 
     def _wanted_root(self, root: str) -> bool:
         if root in INTERESTING or root in ("", "setattr"):
@@ -100,13 +102,12 @@ class Calls:
         return root in self.emit.outline.imported and root not in OTHERS and root not in sys.stdlib_module_names
 
     def _argument(self, node: ast.expr, keyword: str | None, where: Where) -> Argument:
-        place = self.emit.code.place(node)
+        text, place = self.emit.code.written(node)
         if isinstance(node, ast.Constant):
             value = node.value
             if isinstance(value, LITERALS):
-                return Argument(keyword, self.emit.code.segment(node), value, True, place)
-            return Argument(keyword, self.emit.code.segment(node), None, value is None, place)
-        text = self.emit.code.segment(node)
+                return Argument(keyword, text, value, True, place)
+            return Argument(keyword, text, None, value is None, place)
         if isinstance(node, (ast.Name, ast.Attribute, ast.UnaryOp)):
             constant = literal(node) or literal(self.values.constant(node, where))
             if constant is not None:
@@ -120,8 +121,9 @@ class Calls:
         count = 0
         while pending and count < NAME_LIMIT:
             part = pending.pop()
+            kind = type(part)
             count += 1
-            if isinstance(part, (ast.Name, ast.Attribute, ast.Call)):
+            if kind is ast.Name or kind is ast.Attribute or kind is ast.Call:
                 dotted = self.names.resolve(part, where)
                 if dotted is not None:
                     found[dotted] = None
@@ -130,8 +132,8 @@ class Calls:
                     pending += [part.func.value] if dotted is None and isinstance(part.func, ast.Attribute) else []
                 elif dotted is None and isinstance(part, ast.Attribute):
                     pending.append(part.value)
-            elif not isinstance(part, (ast.Constant, ast.expr_context, ast.operator)):
-                pending += reversed(list(ast.iter_child_nodes(part)))
+            elif kind is not ast.Constant and part is not None:
+                children(part, kind, pending)
         return tuple(found)
 
     def definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, where: Where) -> None:
@@ -157,14 +159,16 @@ class Calls:
     def imports(self, node: ast.Import | ast.ImportFrom, where: Where) -> None:
         """State what an import pulls in: a dotted name for each imported name, with its dots where relative."""
         if isinstance(node, ast.Import):
-            targets = [alias.name for alias in node.names]
+            targets = [(alias.name, alias.asname or alias.name) for alias in node.names]
         else:
             prefix = import_prefix(node)
-            targets = [_imported(prefix, alias.name) for alias in node.names]
+            targets = [(_imported(prefix, alias.name), alias.asname or alias.name) for alias in node.names]
         place = self.emit.code.place(node)
         branches = where.block.branches(self.emit.code)
-        for target in targets:
-            self.emit.facts.inclusions.append(Inclusion("import", target, place, self.emit.order(where), branches))
+        scope = where.block.scope.fact()
+        for target, bound in targets:
+            order = self.emit.order(where)
+            self.emit.facts.inclusions.append(Inclusion("import", target, place, order, branches, scope, bound))
 
 
 def _is_telling(dotted: str) -> bool:

@@ -67,6 +67,16 @@ class Code:
         start, end = self.span(node)
         return self.text[start:end]
 
+    def written(self, node: ast.expr) -> tuple[str, Place]:
+        """The source text of an expression and its place."""
+        line, end_line = node.lineno, node.end_lineno or node.lineno
+        if self._plain and line not in self._wide and end_line not in self._wide:
+            column, end_column = node.col_offset, node.end_col_offset or 0
+            text = self.text[self.starts[line - 1] + column : self.starts[end_line - 1] + end_column]
+            return text, Place(self._path, line, column + 1, end_line, end_column + 1, "", self._cell)
+        start, end = self.span(node)
+        return self.text[start:end], self.between(start, end)
+
     def place(self, node: ast.expr | ast.stmt | ast.keyword) -> Place:
         """The place of a node in the file."""
         line, end_line = node.lineno, node.end_lineno or node.lineno

@@ -32,10 +32,8 @@ class GivenByCalls:
 
     def keywords(self, node: ast.Call, dotted: str, where: Where) -> None:
         """`run(cmd, env=...)`, `options(env_vars=...)`: an environment by the keyword it is passed for."""
-        if says_report(name_of(node.func)):
-            return
         for keyword in node.keywords:
-            if keyword.arg and says_environment(keyword.arg):
+            if keyword.arg and says_environment(keyword.arg) and not says_report(name_of(node.func)):
                 if isinstance(keyword.value, (ast.List, ast.Tuple)):
                     self.pairs(keyword.value, where)
                 elif is_mapping(keyword.value):

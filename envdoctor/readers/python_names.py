@@ -8,6 +8,9 @@ from envdoctor.readers.python_scopes import Binding, Outline, Scope, Where
 
 DEPTH = 8
 """Assignments that are followed from one name to the next."""
+NOT_PARTS = {"ctx", "op", "ops", "kind", "conversion", "is_async", "arg", "id", "attr", "annotation"}
+"""Fields of expressions that hold no expression."""
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
 class Names:
@@ -103,3 +106,16 @@ def latest(home: Scope, bindings: list[Binding], where: Where) -> Binding:
         before = [b for b in bindings if b.where.position < where.position]
         return before[-1] if before else bindings[0]
     return bindings[-1]
+
+
+def children(node: ast.AST, kind: type[ast.AST], stack: list[ast.AST]) -> None:
+    """Put the parts of a node on the stack, so that they come off in source order."""
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in reversed(kind._fields) if name not in NOT_PARTS)
+    for name in fields:
+        value = getattr(node, name)
+        if type(value) is list:
+            stack.extend(reversed(value))
+        elif value is not None:
+            stack.append(value)

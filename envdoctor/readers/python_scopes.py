@@ -45,7 +45,7 @@ class Binding(NamedTuple):
 class Scope:
     """A module, function or class, what its names are bound to, and what a function returns."""
 
-    __slots__ = ("kind", "module_names", "name", "parameters", "parent", "returns", "table")
+    __slots__ = ("_fact", "kind", "module_names", "name", "parameters", "parent", "returns", "table")
 
     def __init__(self, name: str, kind: Literal["module", "function", "class"], parent: Scope | None = None) -> None:
         self.name = name
@@ -55,6 +55,7 @@ class Scope:
         self.module_names: set[str] = set()
         self.returns: list[tuple[ast.expr, Where]] = []
         self.parameters: tuple[str, ...] = ()
+        self._fact: ScopeFact | None = None
 
     def owner(self) -> Scope | None:
         """The class whose method this is, or which this is."""
@@ -86,10 +87,12 @@ class Scope:
 
     def fact(self) -> ScopeFact:
         """The scope as facts name it: the function, or the process for what runs on import."""
-        scope = self
-        while scope.kind == "class" and scope.parent is not None:
-            scope = scope.parent
-        return ScopeFact("function", scope.name) if scope.kind == "function" else ScopeFact()
+        if self._fact is None:
+            scope = self
+            while scope.kind == "class" and scope.parent is not None:
+                scope = scope.parent
+            self._fact = ScopeFact("function", scope.name) if scope.kind == "function" else ScopeFact()
+        return self._fact
 
 
 class Block:

@@ -48,7 +48,7 @@ class Uses:
             self.siblings(node.args, where)
         if dotted in READS:
             self.read(node, where)
-        elif not is_pair_class(name):
+        else:
             self.call(node, name, where)
 
     def alone(self, node: ast.expr) -> None:
@@ -82,7 +82,7 @@ class Uses:
         """`env_bool("A")`, `Field(env="A")`, `Option(envvar="A")`: a function that is told the name to read."""
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str) and is_capitals(first.value):
-            if says_reader(function) and id(first) not in self._skipped:
+            if says_reader(function) and id(first) not in self._skipped and not is_pair_class(function):
                 self.emit.use(first.value, node, where)
             return
         for keyword in node.keywords:

@@ -12,6 +12,7 @@ from envdoctor.readers.python_emit import Emitter
 from envdoctor.readers.python_environ import Environ
 from envdoctor.readers.python_given import GivenByCalls, suggests
 from envdoctor.readers.python_mappings import Application, Item, Mappings, is_mapping, name_of
+from envdoctor.readers.python_names import children
 from envdoctor.readers.python_scopes import Where
 from envdoctor.readers.python_settle import Settler
 from envdoctor.readers.python_shell import Shell
@@ -19,14 +20,11 @@ from envdoctor.readers.python_uses import Uses
 from envdoctor.readers.python_words import is_capitals, says_environment, says_log, says_report
 
 NAME, CONSTANT, ATTRIBUTE, CALL = ast.Name, ast.Constant, ast.Attribute, ast.Call
-NOT_PARTS = {"ctx", "op", "ops", "kind", "conversion", "is_async", "arg", "id", "attr", "annotation"}
-"""Fields of expressions that hold no expression."""
 SURE_KEYS = {"env_vars"}
 """Keys under which a dict is the environment of workers (Ray)."""
 CHANGING = {"update", "setdefault", "pop"}
 READ_CALLS = {"os.environ.get", "os.getenv"}
 TEST_CALLS = {"setenv", "delenv", "setitem", "delitem"}
-FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
 class Walk:
@@ -313,19 +311,6 @@ class Walk:
         """`"A" in os.environ`."""
         if uses is not None and uses.reads:
             uses.membership(node, where)
-
-
-def children(node: ast.AST, kind: type[ast.AST], stack: list[ast.AST]) -> None:
-    """Put the parts of a node on the stack, so that they come off in source order."""
-    fields = FIELDS.get(kind)
-    if fields is None:
-        fields = FIELDS[kind] = tuple(name for name in reversed(kind._fields) if name not in NOT_PARTS)
-    for name in fields:
-        value = getattr(node, name)
-        if type(value) is list:
-            stack.extend(reversed(value))
-        elif value is not None:
-            stack.append(value)
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Walk, Any, Where], None]] = {
