@@ -1,4 +1,4 @@
-"""`envdoctor explain NAME`: what is known about a rule or a variable, with the evidence."""
+"""`envdoctor explain NAME`: what is known about a rule, a variable or a piece of advice, with the evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 from envdoctor.catalog import BadValue, Catalog, Variable, load_catalog
 from envdoctor.checks import verdicts
+from envdoctor.claims import load_claims
 from envdoctor.cli import UserError
+from envdoctor.commands.explain_claims import advice_lines, claim_json, claim_lines, language_of
 from envdoctor.rulebook import Rule, load_rulebook
 from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
@@ -20,7 +22,8 @@ WIDTH = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `explain`."""
-    parser.add_argument("name", metavar="NAME", help="a rule (ED101, ghost-variable) or a variable (NCCL_ALGO)")
+    names = "a rule (ED101), a variable (NCCL_ALGO) or advice in your words, English or Chinese"
+    parser.add_argument("name", nargs="+", metavar="NAME", help=names)
     parser.add_argument("--target", default="", help="say it for this target: rocm-6.2,torch-2.4")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="how to say it")
 
@@ -31,24 +34,31 @@ def run(arguments: argparse.Namespace) -> int:
         target = parse_target(arguments.target) if arguments.target else Target(None, {}, (), (), ())
     except TargetError as error:
         raise UserError(f"--target: {error}") from error
-    book, catalog = load_rulebook(), load_catalog()
-    name = arguments.name.strip().split("=")[0]
-    rule = book.find(name)
-    if rule is not None:
-        lines = rule_lines(rule)
-    elif (variable := catalog.variable(name)) is not None or catalog.prefix_of(name) is not None:
-        if arguments.format == "json":
-            print(json.dumps(as_json(name, variable, catalog, target), indent=2, ensure_ascii=False))
-            return 0
-        lines = list(variable_lines(name, variable, catalog, target))
-    elif (verdict := verdicts.judge(name, catalog, target)) is not None:
-        lines = [name, "", *wrapped(verdict.message + ".")]
-    else:
-        known = [r.name for r in book]
-        raise UserError(f"nothing is known of {name!r}: no rule, no variable of the catalogue, no prefix that it covers"
-                        f"{suggestion(name, known)}")  # fmt: skip
-    print("\n".join(lines).rstrip())
+    query = " ".join(arguments.name).strip()
+    print("\n".join(answer(query, target, arguments.format == "json")).rstrip())
     return 0
+
+
+def answer(query: str, target: Target, as_data: bool) -> list[str]:
+    """The lines that answer a question: a rule, a variable, a piece of advice. Raises UserError for anything else."""
+    book, catalog, claims = load_rulebook(), load_catalog(), load_claims()
+    name = query.split("=")[0]
+    if (rule := book.find(query)) is not None:
+        return [*rule_lines(rule), *advice_lines(claims.caught_by(rule.name))]
+    variable = None if " " in query else catalog.variable(name)
+    if variable is not None or (" " not in query and catalog.prefix_of(name) is not None):
+        if as_data:
+            return [json.dumps(as_json(name, variable, catalog, target), indent=2, ensure_ascii=False)]
+        return [*variable_lines(name, variable, catalog, target), *advice_lines(claims.about(name))]
+    if found := claims.search(query):
+        if as_data:
+            return [json.dumps(claim_json(found[0]), indent=2, ensure_ascii=False)]
+        return list(claim_lines(claims, found, language_of(query)))
+    if (verdict := verdicts.judge(name, catalog, target)) is not None:
+        return [name, "", *wrapped(verdict.message + ".")]
+    known = [r.name for r in book]
+    raise UserError(f"nothing is known of {query!r}: no rule, no variable of the catalogue, no prefix that it covers, "
+                    f"no advice in words like these{suggestion(query, known)}")  # fmt: skip
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -164,13 +174,13 @@ def describe(bad: BadValue) -> str:
 def as_json(name: str, variable: Variable | None, catalog: Catalog, target: Target) -> dict[str, Any]:
     """What is known of a variable, for programs."""
     verdict = verdicts.judge(name, catalog, target)
-    answer: dict[str, Any] = {"name": name, "verdict": verdict.kind if verdict else None}
-    answer["message"] = verdict.message if verdict else None
-    answer["help"] = verdict.help if verdict else None
+    known: dict[str, Any] = {"name": name, "verdict": verdict.kind if verdict else None}
+    known["message"] = verdict.message if verdict else None
+    known["help"] = verdict.help if verdict else None
     if variable is not None:
-        answer["status"] = variable.status
-        answer["platform"] = variable.platform
+        known["status"] = variable.status
+        known["platform"] = variable.platform
         keys = ("library", "since", "until", "evidence")
-        answer["read_by"] = [{key: getattr(reading, key) for key in keys} for reading in variable.readings]
-        answer["evidence"] = list(variable.evidence)
-    return answer
+        known["read_by"] = [{key: getattr(reading, key) for key in keys} for reading in variable.readings]
+        known["evidence"] = list(variable.evidence)
+    return known
