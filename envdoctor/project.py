@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -26,12 +26,15 @@ CODE_SUFFIXES = {
 CODE_NAMES = {"Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "justfile"}
 READ_IN_CODE = re.compile(
     r"(?:get_?env|getenv|environ|env::var|\bENV\b|\benv|flag|param|option|config)\w*!?\W{0,6}[^\n]{0,60}?[\"'`]?\b(?P<a>[A-Z][A-Z0-9_]{3,})\b"
-    r"|\$[({](?P<b>[A-Z][A-Z0-9_]{3,})[)}]",
+    r"|\$[({](?:oc\.env:|env:)?(?P<b>[A-Z][A-Z0-9_]{3,})[)},:]",
     re.IGNORECASE,
 )
 WRITTEN_IN_CODE = re.compile(
     r"\b(?:set_?env|putenv|unsetenv|set_var|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE
 )
+CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf", ".cfg", ".ini")
+RESOLVER = re.compile(r"\$\{(?:oc\.)?env:\s*([A-Z][A-Z0-9_]{3,})")
+"""A configuration system that reads the environment: OmegaConf, Hydra, pydantic and others."""
 TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
 
 
@@ -88,8 +91,9 @@ class Project:
     errors: list[str] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
     _files: list[str] | None = None
-    _hints: list[tuple[str, str]] | None = None
+    _folders: dict[str, list[str]] | None = None
     _targets: dict[str, Target] = field(default_factory=dict)
+    _context: dict[str, FileFacts | None] = field(default_factory=dict)
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -111,6 +115,15 @@ class Project:
             self._texts[path] = decoded.text
         self.facts[path] = facts
         return facts
+
+    def context(self, path: str) -> FileFacts | None:
+        """Facts of a file that others use, whatever it holds; None where it is not there or not ours to read."""
+        if path in self.facts:
+            return self.facts[path]
+        if path not in self._context:
+            others = replace(self, triggers=(b"",), facts={}, errors=[])
+            self._context[path] = others.read(path)
+        return self._context[path]
 
     def _bytes(self, path: str) -> bytes | None:
         try:
@@ -142,10 +155,25 @@ class Project:
         if self.fixed_target is not None:
             return self.fixed_target
         if path not in self._targets:
-            if self._hints is None:
-                self._hints = [(p, self.text(p)) for p in hint_files(self.files())]
-            self._targets[path] = infer([(path, self.text(path))], self._hints)
+            hints = [(p, self.text(p)) for p in hint_files(self._around(path))]
+            self._targets[path] = infer([(path, self.text(path))], hints)
         return self._targets[path]
+
+    def _around(self, path: str) -> list[str]:
+        """The files beside a file, in the folders above it, and in the folders directly below those."""
+        if self._folders is None:
+            self._folders = {}
+            for other in self.files():
+                folder, _, _ = other.rpartition("/")
+                for key in {folder, folder.rpartition("/")[0]}:
+                    self._folders.setdefault(key, []).append(other)
+        found: dict[str, None] = {}
+        folder = path.rpartition("/")[0]
+        while True:
+            found.update(dict.fromkeys(self._folders.get(folder, ())))
+            if not folder:
+                return list(found)
+            folder = folder.rpartition("/")[0]
 
     def private(self, names: Iterable[str]) -> set[str]:
         """Those of `names` that the project's own code reads and does something with."""
@@ -174,7 +202,15 @@ class Project:
         facts = self.facts.get(path)
         if facts is None:
             facts = self._context_facts(path, tokens)
-        return set(_names_used(facts)) if facts is not None else set()
+        found = set(_names_used(facts)) if facts is not None else set()
+        return found | self._resolved(path, tokens) if path.endswith(CONFIGURATIONS) else found
+
+    def _resolved(self, path: str, tokens: Sequence[bytes]) -> set[str]:
+        """Names that a configuration file takes from the environment: `${oc.env:NAME,default}`."""
+        text = self.text(path)
+        if "env:" not in text or not any(token.decode() in text for token in tokens):
+            return set()
+        return set(RESOLVER.findall(text))
 
     def _context_facts(self, path: str, tokens: Sequence[bytes]) -> FileFacts | None:
         """Facts of a file that is context only; it is read if it holds one of the names."""
