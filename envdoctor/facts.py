@@ -188,6 +188,7 @@ class Inclusion:
     place: Place
     order: int
     branch: tuple[Branch, ...] = ()
+    scope: Scope = Scope()
 
 
 @dataclass(frozen=True, slots=True)

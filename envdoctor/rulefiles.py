@@ -66,11 +66,13 @@ def compile_all(root: Path, out: Path) -> list[Path]:
     """
     from envdoctor.catalog_build import build_catalog
     from envdoctor.claims import build as build_claims
+    from envdoctor.launchers import build as build_launchers
     from envdoctor.rulebook import build as build_rules
     from envdoctor.targets_data import build as build_targets
 
     kinds: tuple[tuple[str, str, Build], ...] = (
         ("catalog", "catalog", build_catalog), ("rules", "*", build_rules), ("targets", "targets", build_targets),
+        ("launchers", "launchers", build_launchers),
         ("claims", ".", build_claims),
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from envdoctor.facts import Branch, Place, Scope
 from envdoctor.readers import shell_arguments, shell_assignments
-from envdoctor.readers.shell_launcher_table import LIKE, MODULE_LAUNCHERS, SHELLS
-from envdoctor.readers.shell_launchers import Launcher, by_program
+from envdoctor.readers.shell_launcher_table import LIKE, SHELLS
+from envdoctor.readers.shell_launchers import Launcher, by_program, module_launchers
 from envdoctor.readers.shell_state import Context, State, span_place
 from envdoctor.readers.shell_words import Word, joined
 
@@ -194,7 +194,7 @@ def _python_module(
     state: State, words: list[Word], at: int, context: Context
 ) -> Sequence[tuple[list[Word], Context]]:
     module = words[at + 1].text if at + 1 < len(words) else ""
-    launcher = MODULE_LAUNCHERS.get(module)
+    launcher = module_launchers().get(module)
     if launcher is None:
         if module and module not in ("pip", "venv", "json.tool", "http.server"):
             state.launch("python", texts(words), _span(words), context, texts(words[at:]))
@@ -208,7 +208,7 @@ def _launcher(
 ) -> Sequence[tuple[list[Word], Context]]:
     """A launcher of the table: its settings, itself, and what it runs."""
     name = program
-    if program not in MODULE_LAUNCHERS.values():
+    if program not in module_launchers().values():
         name = " ".join([program, *_subcommand_name(row, words, start)])
     expanded = words[:start] + [w for word in words[start:] for w in state.expanded(word)]
     segments = shell_arguments.segments(row, expanded, start)
@@ -221,7 +221,7 @@ def _launcher(
         given_to = context.scoped(Scope("command", commanded))
         shell_arguments.state_arguments(state, name, segment.arguments, given_to, context)
     if row.launch or any(word.text in ("-i", "-", "--ignore-environment") for word in expanded[1:2]):
-        state.launch(name, texts(words), _span(words), context, texts(inside))
+        state.launch(name, texts(expanded), _span(words), context, texts(inside))
     result: list[tuple[list[Word], Context]] = []
     for segment in segments:
         result += _inner(state, row, segment.inner, inner_context, name)

@@ -211,7 +211,7 @@ class State:
 
     def inclusion(self, kind: str, word: Word, context: Context) -> None:
         """State that another file is pulled in."""
-        fact = Inclusion(kind, word.text, word.place(), self.next_order(), context.branch)  # type: ignore[arg-type]
+        fact = Inclusion(kind, word.text, word.place(), self.next_order(), context.branch, context.scope)  # type: ignore[arg-type]
         self.facts.inclusions.append(fact)
 
     def problem(self, message: str, start: int, end: int) -> None:
