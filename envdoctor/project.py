@@ -92,6 +92,7 @@ class Project:
     _texts: dict[str, str] = field(default_factory=dict)
     _files: list[str] | None = None
     _folders: dict[str, list[str]] | None = None
+    _hints: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _targets: dict[str, Target] = field(default_factory=dict)
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
 
@@ -155,25 +156,34 @@ class Project:
         if self.fixed_target is not None:
             return self.fixed_target
         if path not in self._targets:
-            hints = [(p, self.text(p)) for p in hint_files(self._around(path))]
-            self._targets[path] = infer([(path, self.text(path))], hints)
+            folder = path.rpartition("/")[0]
+            if folder not in self._hints:
+                self._hints[folder] = [(p, self.text(p)) for p in self._hints_around(folder)]
+            self._targets[path] = infer([(path, self.text(path))], self._hints[folder])
         return self._targets[path]
 
-    def _around(self, path: str) -> list[str]:
-        """The files beside a file, in the folders above it, and in the folders directly below those."""
+    def _hints_around(self, folder: str) -> list[str]:
+        """Files that can speak for a project: in a folder, in those above it, and in those directly below each.
+
+        What makes a file one of tests or of documentation is judged by the way to it from there, so that a benchmark
+        has the image that lies beside it.
+        """
+        found: dict[str, None] = {}
+        for above in _upwards(folder):
+            start = len(above) + 1 if above else 0
+            ways = {path[start:]: path for path in self._below(above)}
+            found.update(dict.fromkeys(ways[way] for way in hint_files(ways)))
+        return list(found)
+
+    def _below(self, folder: str) -> list[str]:
+        """The files in a folder and in those directly below it."""
         if self._folders is None:
             self._folders = {}
-            for other in self.files():
-                folder, _, _ = other.rpartition("/")
-                for key in {folder, folder.rpartition("/")[0]}:
-                    self._folders.setdefault(key, []).append(other)
-        found: dict[str, None] = {}
-        folder = path.rpartition("/")[0]
-        while True:
-            found.update(dict.fromkeys(self._folders.get(folder, ())))
-            if not folder:
-                return list(found)
-            folder = folder.rpartition("/")[0]
+            for path in self.files():
+                inside, _, _ = path.rpartition("/")
+                for key in {inside, inside.rpartition("/")[0]}:
+                    self._folders.setdefault(key, []).append(path)
+        return self._folders.get(folder, [])
 
     def private(self, names: Iterable[str]) -> set[str]:
         """Those of `names` that the project's own code reads and does something with."""
@@ -234,6 +244,14 @@ class Project:
             if not WRITTEN_IN_CODE.search(line):
                 names |= {m["a"] or m["b"] for m in READ_IN_CODE.finditer(line)}
         return names
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """A folder and those above it, up to the root."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""
 
 
 def _names_used(facts: FileFacts) -> Iterator[str]:
