@@ -12,7 +12,14 @@ from collections.abc import Iterable, Sequence
 from envdoctor.readers.python_emit import Emitter
 from envdoctor.readers.python_scopes import Where
 from envdoctor.readers.python_values import CONVERSIONS, READS
-from envdoctor.readers.python_words import is_capitals, is_pair_class, says_log, says_reader, says_saved
+from envdoctor.readers.python_words import (
+    is_capitals,
+    is_pair_class,
+    says_environment,
+    says_log,
+    says_reader,
+    says_saved,
+)
 
 NAMING_KEYWORDS = {"env", "envvar", "env_var", "env_name", "envname", "validation_alias"}
 REGISTRIES = ("envs", "environs", "env_vars")
@@ -31,7 +38,7 @@ class Uses:
         self._skipped: set[int] = set()
         text = emit.code.text
         self.active = any(token in text for token in ("env", "ENV", "flag", "Flag"))
-        self.reads = "environ" in text or "getenv" in text
+        self.reads = "environ" in text or "getenv" in text or (self.active and ".get(" in text)
 
     def read(self, node: ast.expr, where: Where) -> bool:
         """`os.environ["A"]`, `os.environ.get("A")` and `os.getenv("A")` where the value is used; False: no read."""
@@ -48,8 +55,18 @@ class Uses:
             self.siblings(node.args, where)
         if dotted in READS:
             self.read(node, where)
+        elif name == "get":
+            self.got(node, where)
         else:
             self.call(node, name, where)
+
+    def got(self, node: ast.Call, where: Where) -> None:
+        """`env.get("A")` of a mapping that goes by the name of an environment."""
+        first = node.args[0] if node.args else None
+        if isinstance(node.func, ast.Attribute) and says_environment(_name(node.func.value)):
+            name = first.value if isinstance(first, ast.Constant) else None
+            if isinstance(name, str) and is_capitals(name) and id(node) not in self._skipped:
+                self.emit.use(name, node, where)
 
     def alone(self, node: ast.expr) -> None:
         """A call that stands alone: nobody takes its value."""
@@ -117,7 +134,7 @@ class Uses:
         if read is not None and read.name in names:
             self._skipped.add(id(node))
         elif read is None and isinstance(node, ast.Call) and node.args:
-            self._skipped.add(id(node.args[0]))
+            self._skipped |= {id(node), id(node.args[0])}
 
     def assignment(self, target: ast.expr, value: ast.expr, where: Where) -> None:
         """`env["A"] = os.environ["A"]` forwards, `old = os.environ.get("A")` keeps."""

@@ -28,7 +28,11 @@ SETTERS = {
     "setup", "update", "with",
 }  # fmt: skip
 REMOVERS = {"del", "delete", "unset", "remove", "clear", "pop"}
-NOT_READERS = REMOVERS | {"forward", "pass", "show", "expect", "record", "report", "name", "names", "dump", "list"}
+NOT_READERS = REMOVERS | SETTERS | {
+    "assert", "check", "define", "dump", "expect", "forward", "list", "make", "name", "names", "pass", "record",
+    "register", "report", "require", "show", "validate", "verify",
+}  # fmt: skip
+"""Words of functions that take the name of a variable and do not hand out its value."""
 QUESTIONS = {"is", "has", "get", "was", "are"}
 SETTER_WORDS = {"setenv", "putenv"}
 READERS = {"getenv", "env", "envs", "environ", "envvar", "flag", "environment"}
@@ -97,7 +101,8 @@ def says_setter(name: str) -> bool:
 def says_reader(name: str) -> bool:
     """The name of a function that reads an environment variable (`env_bool`, `getenv_int`, `read_flag`)."""
     own = words(name)
-    return not own.isdisjoint(READERS) and not says_setter(name) and own.isdisjoint(NOT_READERS) and not says_log(name)
+    asks = own.isdisjoint(NOT_READERS) or not own.isdisjoint({"is", "has"})
+    return asks and not own.isdisjoint(READERS) and not says_setter(name) and not says_log(name)
 
 
 @lru_cache(maxsize=4096)
