@@ -61,6 +61,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from envdoctor.catalog_releases import Library
+from envdoctor.errors import UserError
 
 Status = Literal["real", "ghost", "documented-only", "deprecated", "build-time", "debug-build", "incidental"]
 Verdict = Literal["refused", "ignored", "replaced", "misread"]
@@ -69,7 +70,7 @@ CONDITIONS = ("values", "matches", "unknown_word", "not_integer", "trailing_text
 """What can be wrong with the text of a value; `catalog_values` says exactly when each holds."""
 
 
-class CatalogError(Exception):
+class CatalogError(UserError):
     """A catalogue file that cannot be used; the message names the file and the key."""
 
 

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from envdoctor import __version__
+from envdoctor.errors import UserError as UserError
 
 COMMANDS = {
     "scan": "judge the settings in files",
+    "live": "examine this node, or a running job, and judge what is really there",
     "explain": "what is known about a rule, a variable or a piece of advice",
     "rules": "list, validate and test rules",
     "trace": "which variables the libraries of a running program ask for, and when",
@@ -20,10 +22,6 @@ COMMANDS = {
 }
 """Command -> one line of help; each is a module of `envdoctor.commands`, imported when it is called."""
 EPILOG = """exit status: 0 nothing at or above --fail-on, 1 something, 2 what was asked for could not be done"""
-
-
-class UserError(Exception):
-    """What the user asked for cannot be done; the message says what to do. Ends in exit status 2."""
 
 
 class Command(Protocol):

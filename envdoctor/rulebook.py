@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from envdoctor.errors import UserError
 from envdoctor.findings import Confidence, Severity
 from envdoctor.rulefiles import load_compiled, suggestion
 
@@ -27,7 +28,7 @@ OPTIONAL = {
 EXAMPLE = {"kind", "file", "code", "expect", "target", "note", "files", "level", "node"}
 
 
-class RuleError(Exception):
+class RuleError(UserError):
     """A rule file that cannot be used; the message names the file and the key."""
 
 

@@ -19,7 +19,7 @@ import envdoctor
 COMPILED = "compiled"
 """The folder under `rules/` that holds the JSON of a wheel."""
 
-KNOWLEDGE = ("catalog", "launchers", "targets", COMPILED)
+KNOWLEDGE = ("apis", "catalog", "launchers", "levels", "targets", COMPILED)
 """Folders of `rules/` that hold other knowledge than rules."""
 
 Build = Callable[[list[Path]], dict[str, Any]]
@@ -64,6 +64,8 @@ def compile_all(root: Path, out: Path) -> list[Path]:
 
     Add a kind here when `load_compiled` gets a new caller.
     """
+    from envdoctor.apis import build as build_apis
+    from envdoctor.blocks import build as build_levels
     from envdoctor.catalog_build import build_catalog
     from envdoctor.claims import build as build_claims
     from envdoctor.launchers import build as build_launchers
@@ -72,8 +74,9 @@ def compile_all(root: Path, out: Path) -> list[Path]:
 
     kinds: tuple[tuple[str, str, Build], ...] = (
         ("catalog", "catalog", build_catalog), ("rules", "*", build_rules), ("targets", "targets", build_targets),
+        ("claims", ".", build_claims), ("levels", "levels", build_levels),
         ("launchers", "launchers", build_launchers),
-        ("claims", ".", build_claims),
+        ("apis", "apis", build_apis),
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     written = []

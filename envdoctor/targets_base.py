@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from envdoctor.errors import UserError
 from envdoctor.facts import Place
 
 Platform = Literal["cuda", "rocm", "ascend"]
@@ -15,7 +16,7 @@ class TargetError(ValueError):
     """A `--target` that cannot be understood; the message says what is allowed."""
 
 
-class TargetDataError(ValueError):
+class TargetDataError(UserError):
     """A file of `rules/targets/` that cannot be used; the message names the file and the key."""
 
 

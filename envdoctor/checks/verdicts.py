@@ -209,10 +209,15 @@ def _renamed(variable: Variable, target: Target) -> Verdict | None:
     message = f"{variable.name} is deprecated in favour of {variable.replaced_by}"
     for component, since in variable.deprecated_since.items():
         version = target.versions.get(component)
-        if version is not None and _older(version, since):
+        if _older(version, since) if version else _in_some_image(target):
             return None
         message += f" since {component} {since}"
     return Verdict("deprecated", message, _way_out(variable), variable.replaced_by, _evidence(variable))
+
+
+def _in_some_image(target: Target) -> bool:
+    """An image decides which releases are in use, and which ones it holds is not known."""
+    return any(reason.holds == "image" for reason in target.reasons)
 
 
 def _older(version: str, other: str) -> bool:

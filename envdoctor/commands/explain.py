@@ -11,8 +11,8 @@ from typing import Any
 from envdoctor.catalog import BadValue, Catalog, Variable, load_catalog
 from envdoctor.checks import verdicts
 from envdoctor.claims import load_claims
-from envdoctor.cli import UserError
 from envdoctor.commands.explain_claims import advice_lines, claim_json, claim_lines, language_of
+from envdoctor.errors import UserError
 from envdoctor.rulebook import Rule, load_rulebook
 from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
