@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from node_trees import edited, judged
 
 from envdoctor import rulebook
 from envdoctor.catalog import load_catalog
@@ -17,7 +18,9 @@ from envdoctor.rulebook import Example, Rule, RuleError, load_rulebook, rule_fro
 from envdoctor.targets import parse_target
 
 BOOK = load_rulebook()
-EXAMPLES = [(rule, i, example) for rule in BOOK for i, example in enumerate(rule.examples, 1)]
+EVERY = [(rule, i, example) for rule in BOOK for i, example in enumerate(rule.examples, 1)]
+EXAMPLES = [item for item in EVERY if not item[2].node]
+NODE_EXAMPLES = [item for item in EVERY if item[2].node]
 
 
 def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | None]]:
@@ -26,7 +29,7 @@ def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | Non
     triggers = {t.encode() for rule in BOOK for t in rule.triggers} | set(catalog.triggers())
     target = parse_target(example.target) if example.target else None
     project = Project(root, root, (), target, tuple(triggers))
-    engine = Engine(project, catalog, BOOK, list(BOOK))
+    engine = Engine(project, catalog, BOOK, list(BOOK), level=example.level or load(root).level)
     result = engine.judge(find(["."], root).files, load(root).complaints)
     return [(f.place.line, f.name, f.variable) for f in result.findings if f.place.path == example.file]
 
@@ -42,6 +45,18 @@ def test_example(
     monkeypatch.chdir(root)
     mine = sorted((line, variable) for line, name, variable in scan_example(root, example) if name == rule.name)
     assert mine == sorted((e["line"], e.get("variable")) for e in example.expect)
+
+
+@pytest.mark.parametrize(
+    ("rule", "example"),
+    [(r, e) for r, _, e in NODE_EXAMPLES],
+    ids=[f"{r.name}-{i}-{e.kind}" for r, i, e in NODE_EXAMPLES],
+)
+def test_node_example(rule: Rule, example: Example, tmp_path: Path) -> None:
+    examination = judged(edited(example.node, tmp_path, example.files), level=example.level or "auto")
+    said = [f.message for f in examination.findings if f.name == rule.name]
+    assert len(said) == len(example.expect), said
+    assert all(any(expect["says"] in message for message in said) for expect in example.expect), said
 
 
 @pytest.mark.parametrize("rule", [r for r in BOOK if r.check != "own"], ids=lambda r: r.name)

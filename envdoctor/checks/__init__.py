@@ -6,26 +6,34 @@ Each module has `check(rule, context) -> Iterator[Finding]`; `rule.parameters` s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from envdoctor.catalog import Catalog
-from envdoctor.facts import FileFacts, Setting
+from envdoctor.facts import FileFacts, Observation, Setting
 from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
 from envdoctor.targets import Target
 
-MODULES = {"name": "names", "value": "values"}
+if TYPE_CHECKING:
+    from envdoctor.entries import Programs
+    from envdoctor.launchers import Launchers
+    from envdoctor.units import Unit
+
+MODULES = {"name": "names", "value": "values", "observation": "observations", "call": "calls"}
 """Kind of check -> module; kinds that are not here yet say nothing."""
+UNIT_MODULES = {"relation": "relations", "delivery": "delivery"}
+"""Kind of check that looks at launch units -> module."""
 
 
 @dataclass(slots=True)
 class Context:
     """What a check may look at: one file's facts, the target they are judged against, and what is known.
 
-    `private` holds the names that the project's own code reads. `memory` is for results that several rules of one
-    kind share.
+    `private` holds the names that the project's own code reads, `observations` what is known of a node. `memory` is
+    for results that several rules of one kind share. `level` is what the configuration asks for, `programs` are the
+    Python programs of the project.
     """
 
     facts: FileFacts
@@ -33,6 +41,20 @@ class Context:
     catalog: Catalog
     private: frozenset[str] = frozenset()
     memory: dict[Any, Any] = field(default_factory=dict)
+    observations: Sequence[Observation] = ()
+    level: str = "auto"
+    programs: Programs | None = None
+
+
+@dataclass(slots=True)
+class UnitContext:
+    """What a check of launch units may look at: one unit, all units of the scan, and what is known."""
+
+    unit: Unit
+    units: Sequence[Unit]
+    target: Target
+    catalog: Catalog
+    launchers: Launchers
 
 
 class Check(Protocol):
@@ -49,6 +71,20 @@ def run(rule: Rule, context: Context) -> Iterator[Finding]:
         return iter(())
     module = importlib.import_module(f"envdoctor.checks.{MODULES[rule.check]}")
     return cast("Check", module).check(rule, context)
+
+
+def of_units(rule: Rule) -> str:
+    """The module that judges launch units by a rule; empty where the rule looks at single files or nodes only."""
+    if "static" in rule.parameters:
+        return UNIT_MODULES["delivery"]
+    return UNIT_MODULES.get(rule.check, "")
+
+
+def run_unit(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """Findings of one rule in one launch unit."""
+    module = importlib.import_module(f"envdoctor.checks.{of_units(rule)}")
+    found: Iterator[Finding] = module.check(rule, context)
+    return found
 
 
 def judged(settings: list[Setting]) -> Iterator[Setting]:

@@ -119,6 +119,11 @@ _TABLE = (
     Key("process.rocm_root", str, "ROCm folder that mapped libraries come from", each="folder"),
     Key("process.hip_runtime", str, "a mapped libamdhip64", each="path"),
     Key("process.miopen", str, "a mapped libMIOpen", each="path"),
+    # A running job
+    Key("job.ranks", int, "ranks of the examined job on this node"),
+    Key("job.rank_library", str, "the collectives library that a rank has mapped", each="rank"),
+    Key("job.differs", str, "values of a variable that is not the same for all ranks", each="variable"),
+    Key("job.gpu_ranks", str, "ranks that are bound to one GPU, where they are several", each="gpu"),
     # Collectives
     Key("ccl.kind", str, "rccl or nccl"),
     Key("ccl.loaded", str, "a collectives library mapped into the process", each="path"),

@@ -1,0 +1,41 @@
+"""What one examination of a node is: facts, findings, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from envdoctor.findings import Finding
+from envdoctor.live.job import Job
+from envdoctor.probes.base import Depth
+from envdoctor.probes.sheet import Node
+from envdoctor.targets import UNKNOWN, Target
+
+
+@dataclass(slots=True)
+class Examination:
+    """A node, what is wrong with it, and how it was looked at. `findings` holds the hints too, the worst first.
+
+    `probe_of` is name of a rule -> probe whose line of the sheet it belongs to. `experiments` are those of the smoke
+    test, in their JSON form, and `smoke` says why there are none.
+    """
+
+    node: Node
+    findings: list[Finding] = field(default_factory=list)
+    target: Target = UNKNOWN
+    level: str = "hygiene"
+    depth: Depth = "files"
+    source: str = "this machine"
+    probe_of: Mapping[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    job: Job | None = None
+    experiments: list[dict[str, Any]] = field(default_factory=list)
+    smoke: str = ""
+    errors: list[str] = field(default_factory=list)
+    excerpts: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def shown(self, hints: bool) -> list[Finding]:
+        """The findings to print: without hints unless they are asked for."""
+        return [f for f in self.findings if hints or f.severity != "info"]

@@ -1,0 +1,74 @@
+"""Findings of a node: the settings of its process and what its probes observed, judged by the rules that apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from envdoctor import checks
+from envdoctor.catalog import Catalog
+from envdoctor.engine import one_fault_one_finding
+from envdoctor.facts import FileFacts, Setting
+from envdoctor.findings import SEVERITIES, Finding
+from envdoctor.live.names import with_library
+from envdoctor.live.target import library_in_use, target_of
+from envdoctor.probes.sheet import Node
+from envdoctor.rulebook import LEVELS, Rule
+from envdoctor.targets import Target
+
+KINDS = ("name", "value", "relation", "observation")
+"""Kinds of check that make sense for a process that runs; the others look at files of a project."""
+WISHES = ("CUBLAS_WORKSPACE_CONFIG",)
+"""Variables that are set for reproducible results and for nothing else; so is any with DETERMINISTIC in its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The rules that were selected, what is known of variables, and the level that was asked for."""
+
+    rules: Sequence[Rule]
+    catalog: Catalog
+    level: str = "auto"
+
+    def findings(self, node: Node) -> tuple[list[Finding], Target, str]:
+        """(findings with the worst first, target, level) of an examined node."""
+        target, level = target_of(node), level_of(self.level, node.facts.settings)
+        facts = FileFacts("/proc/self/environ", "process", settings=node.facts.settings)
+        context = checks.Context(facts, target, self.catalog, observations=node.facts.observations)
+        observed: list[Finding] = []
+        settings: list[Finding] = []
+        for rule in self.rules:
+            if rule.check in KINDS and applies(rule, target):
+                (observed if rule.check == "observation" else settings).extend(checks.run(rule, context))
+        # Several findings of one rule about observations may share a place: each says something else.
+        settings = one_fault_one_finding(with_library(settings, library_in_use(node), how_called(node)))
+        return self.ordered([*settings, *observed], level), target, level
+
+    def ordered(self, found: Iterable[Finding], level: str) -> list[Finding]:
+        """The worst first. What only a higher level asks for is a hint."""
+        levels = {rule.name: rule.level for rule in self.rules}
+        weighed = [f.as_info() if asks_more(levels.get(f.name, level), level) else f for f in found]
+        return sorted(weighed, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+
+
+def applies(rule: Rule, target: Target) -> bool:
+    """Whether a rule is for the node's platform."""
+    return target.platform is None or rule.platform in ("both", target.platform)
+
+
+def asks_more(wanted: str, level: str) -> bool:
+    """Whether a rule's level is above the one that was asked for."""
+    return LEVELS.index(wanted) > LEVELS.index(level)
+
+
+def level_of(asked: str, settings: Iterable[Setting]) -> str:
+    """The level to judge by: `auto` is run-to-run where the settings show that determinism is wanted."""
+    if asked != "auto":
+        return asked
+    wanted = any("DETERMINISTIC" in s.name or s.name in WISHES for s in settings if s.value.known not in ("0", ""))
+    return "run-to-run" if wanted else "hygiene"
+
+
+def how_called(node: Node) -> str:
+    """How the library whose names count is called: it is loaded, or it is the only one there is."""
+    return "loaded library" if node.ccl and node.ccl.loaded else "only collectives library of this node"
