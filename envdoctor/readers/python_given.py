@@ -16,7 +16,8 @@ ON_OBJECTS = {"env", "envs", "with_env", "with_envs", "env_vars", "with_env_vars
 FROM_DICT = ("Secret.from_dict",)
 WITH_ENVIRONMENT = {"os.execvpe", "os.execve", "os.spawnvpe", "os.spawnve", "os.posix_spawn", "os.posix_spawnp"}
 """Functions that take the environment of the new program as their last argument."""
-DEFAULTS = {"setdefault", "default", "defaults"}
+DEFAULTS = ("default", "unset", "missing")
+"""What the name of a function says that leaves a variable alone that is set already."""
 
 
 class GivenByCalls:

@@ -20,7 +20,7 @@ ESCAPE = re.compile(
     r"\\(?:(\r\n|[\r\n])|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|N\{[^}]*\}|([0-7]{1,3})|(.))"
 )
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
-PERCENT = re.compile(r"%(?:\(\w+\))?[-#0 +]*[0-9]*(?:\.[0-9]+)?[sdrifxg]")
+PERCENT = re.compile(r"%(?:%|(?:\(\w+\))?[-#0 +]*[0-9]*(?:\.[0-9]+)?[sdrifxg])")
 UNCHANGED = {"strip", "rstrip", "lstrip", "encode", "dedent", "cleandoc", "lower", "replace", "expandvars", "Template"}
 DEPTH = 6
 
@@ -195,7 +195,8 @@ def _filled(text: Text) -> Text:
     for match in PERCENT.finditer(text[0]):
         start, end = match.span()
         parts.append((text[0][done:start], text[1][done:start]))
-        parts.append((UNKNOWN, [text[1][start]] * len(UNKNOWN)))
+        value = "%" if match[0] == "%%" else UNKNOWN
+        parts.append((value, [text[1][start]] * len(value)))
         done = end
     return joined([*parts, (text[0][done:], text[1][done:])])
 

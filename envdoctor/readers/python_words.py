@@ -92,8 +92,9 @@ def says_setter(name: str) -> bool:
     own = words(name)
     if not own.isdisjoint(QUESTIONS):
         return False
-    named = says_environment(name) or not own.isdisjoint({"export", "exports"})
-    verb = not own.isdisjoint(SETTERS) or (says_environment(name) and "export" in own)
+    environment = not own.isdisjoint(ENVIRONMENT) and (own - {"unset"}).isdisjoint(NOT_ENVIRONMENT)
+    named = environment or not own.isdisjoint({"export", "exports"})
+    verb = not own.isdisjoint(SETTERS) or (environment and "export" in own)
     return not own.isdisjoint(SETTER_WORDS) or (named and verb)
 
 
