@@ -32,8 +32,8 @@ SETTERS = [
 ]  # fmt: skip
 READERS = [
     ("getenv", True), ("env_bool", True), ("get_env_or", True), ("read_flag", True), ("EnvFlag", True),
-    ("is_env_set", True), ("unset_env", False), ("set_env", False), ("print_env", False), ("require_env", False), ("get", False),
-    ("add_flag", False), ("flatten", False),
+    ("is_env_set", True), ("unset_env", False), ("set_env", False), ("print_env", False), ("require_env", False),
+    ("get", False), ("add_flag", False), ("flatten", False),
 ]  # fmt: skip
 SCRIPTS = [
     ("cmd", True), ("bash_script", True), ("launch_lines", True), ("setup", True), ("SBATCH_HEADER", True),
