@@ -16,6 +16,7 @@ COMMANDS = {
     "scan": "judge the settings in files",
     "live": "examine this node, or a running job, and judge what is really there",
     "explain": "what is known about a rule, a variable or a piece of advice",
+    "env": "the checked block of settings for a level and target",
     "rules": "list, validate and test rules",
     "trace": "which variables the libraries of a running program ask for, and when",
     "catalog": "compare what a library reads with the catalogue",
