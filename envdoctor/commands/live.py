@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from envdoctor import config as configuration
-from envdoctor.cli import UserError
 from envdoctor.engine import selected, unknown_selectors
+from envdoctor.errors import UserError
 from envdoctor.findings import SEVERITIES
 from envdoctor.live.examination import Examination
 from envdoctor.live.progress import progress
@@ -40,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--pid", metavar="N", type=int, help="a running job: environment, libraries, all its ranks")
     parser.add_argument("--record", metavar="DIR", type=Path, help="also write a recorded tree, names replaced")
     parser.add_argument("--script", metavar="FILE", type=Path, help="also judge a launch script against this node")
+    parser.add_argument("--cpu", action="store_true", help="smoke test on gloo: exercises the harness, no GPU")
+    parser.add_argument("--thorough", action="store_true", help="smoke test with more sizes, repeats and toggles")
+    parser.add_argument("--save", metavar="FILE", type=Path, help="keep the hashes of the smoke test")
+    parser.add_argument("--against", metavar="FILE", type=Path, help="compare with hashes that were kept")
     parser.add_argument("--level", choices=configuration.LEVELS, help="how much reproducibility is wanted")
     parser.add_argument("--select", type=_words, metavar="RULES", help="only these rules: names, ids or ED7")
     parser.add_argument("--ignore", type=_words, metavar="RULES", help="all but these rules")
@@ -66,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.script, config.level, _rules(config), told=told,
         )  # fmt: skip
         examination = examine_node(request)
-    examination.smoke = _smoke(arguments)
+    examination.smoke = _smoke(arguments, examination)
     _write(arguments, examination)
     return _status(examination, config.fail_on)
 
@@ -92,13 +96,22 @@ def _rules(config: configuration.Config) -> list[Rule]:
     return selected(rulebook, config.select, config.ignore)
 
 
-def _smoke(arguments: argparse.Namespace) -> str:
-    """Why there was no smoke test."""
+def _smoke(arguments: argparse.Namespace, examination: Examination) -> str:
+    """Run the smoke test; what it showed, or why there was none."""
     if arguments.recorded:
         return "the smoke test was not run: a recorded node cannot run one"
-    if arguments.no_torch or arguments.no_smoke:
+    if arguments.no_torch or arguments.no_smoke or arguments.pid:
         return "the smoke test was not run: it was not asked for"
-    return "the smoke test was not run: this version has none"
+    if not examination.node.devices and not arguments.cpu:
+        return "the smoke test was not run: there is no GPU (--cpu exercises the harness on gloo)"
+    from envdoctor.live.progress import progress_text
+    from envdoctor.live.smoke import Options, add_smoke_test
+
+    colour = arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    with progress_text("the smoke test") as told:
+        options = Options(arguments.cpu, arguments.thorough, arguments.save, arguments.against, colour, told)
+        add_smoke_test(examination, options)
+    return examination.smoke
 
 
 def _write(arguments: argparse.Namespace, examination: Examination) -> None:

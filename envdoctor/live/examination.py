@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from envdoctor.facts import Setting
 from envdoctor.findings import Finding
 from envdoctor.live.job import Job
 from envdoctor.probes.base import Depth
@@ -17,6 +18,7 @@ from envdoctor.targets import UNKNOWN, Target
 class Examination:
     """A node, what is wrong with it, and how it was looked at. `findings` holds the hints too, the worst first.
 
+    `script_settings` are those of a launch script that was named; `session` is the whole smoke test, as data.
     `probe_of` is name of a rule -> probe whose line of the sheet it belongs to. `experiments` are those of the smoke
     test, in their JSON form, and `smoke` says why there are none.
     """
@@ -31,7 +33,9 @@ class Examination:
     notes: list[str] = field(default_factory=list)
     job: Job | None = None
     experiments: list[dict[str, Any]] = field(default_factory=list)
+    session: dict[str, Any] = field(default_factory=dict)
     smoke: str = ""
+    script_settings: list[Setting] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     excerpts: Mapping[tuple[str, int], str] = field(default_factory=dict)
     seconds: float = 0.0

@@ -20,3 +20,15 @@ def progress(wanted: bool = True) -> Iterator[Callable[[ProbeStatus], None] | No
     console = Console(stderr=True)  # it follows NO_COLOR and TERM=dumb itself
     with console.status("examining this node") as status:
         yield lambda probe: status.update(f"examined: {probe.name} ({probe.seconds:.1f} s)")
+
+
+@contextmanager
+def progress_text(title: str) -> Iterator[Callable[[str], None]]:
+    """A function to tell of each step of something long; it says nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(title) as status:
+        yield lambda step: status.update(f"{title}: {step}")

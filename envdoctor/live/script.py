@@ -24,5 +24,6 @@ def judge_script(script: Path, result: Examination, judge: Judge) -> None:
     node = result.node
     mine = with_library(found.findings, library_in_use(node), how_called(node))
     result.findings = judge.ordered([*mine, *found.problems, *result.findings], result.level)
+    result.script_settings = [s for facts in project.facts.values() for s in facts.settings if not s.guarded]
     result.errors += found.errors
     result.excerpts = found.excerpts

@@ -44,6 +44,8 @@ def examination_json(examination: Examination) -> dict[str, Any]:
         },
         "details": {**node.details_json(), "libraries": [library_json(lib) for lib in node.libraries.values()]},
     }
+    if examination.session:
+        report["smoke_test"] = {key: value for key, value in examination.session.items() if key != "experiments"}
     if examination.job is not None:
         report["job"] = job_json(examination.job)
     return report
