@@ -8,7 +8,9 @@ from envdoctor.readers.python_scopes import Binding, Outline, Scope, Where
 
 DEPTH = 8
 """Assignments that are followed from one name to the next."""
-NOT_PARTS = {"ctx", "op", "ops", "kind", "conversion", "is_async", "arg", "id", "attr", "annotation"}
+NOT_PARTS = {
+    "annotation", "arg", "attr", "conversion", "ctx", "id", "is_async", "kind", "op", "ops", "str", "type_comment",
+}  # fmt: skip
 """Fields of expressions that hold no expression."""
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
