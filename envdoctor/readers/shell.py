@@ -10,15 +10,15 @@ Scopes: `subshell` is a shell started here (it inherits what is exported), `cont
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import FileFacts, Problem
-from envdoctor.readers import shell_directives, shell_recovery
+from envdoctor.readers import shell_directives, shell_parse, shell_recovery, shell_repair
 from envdoctor.readers.embedded import deeper
 from envdoctor.readers.shell_mask import Masked, mask
-from envdoctor.readers.shell_repair import MisreadError, repaired
-from envdoctor.readers.shell_state import Context, State, Surroundings
-from envdoctor.readers.shell_walk import Walker, parse
+from envdoctor.readers.shell_state import MOST_FACTS, Context, FullError, State, Surroundings
+from envdoctor.readers.shell_walk import Walker
 from envdoctor.source import Source
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LARGEST = 5_000_000
 """Characters; real scripts are a thousand times smaller, and the parser takes 0.2 s for each million."""
-MOST_REPAIRS = 20
+MOST_REPAIRS = 8
 
 
 def read(source: Source, kind: str) -> FileFacts:
@@ -48,21 +48,61 @@ def read_around(source: Source, around: Surroundings) -> FileFacts:
         facts.problems.append(Problem(message, source.place(0, 1)))
         return facts
     masked = mask(source.text)
-    for _ in range(MOST_REPAIRS):
-        tree = parse(masked.data)
+    deadline = time.monotonic() + shell_parse.LONGEST
+    unclosed: list[int] = []
+    for attempt in range(MOST_REPAIRS):
+        tree = shell_parse.parse(masked.data, deadline)
+        if tree is not None and tree.root_node.has_error and masked.careful is not None:
+            masked.data, masked.careful = masked.careful, None
+            tree = shell_parse.parse(masked.data, deadline)
+        if tree is None:
+            return _by_lines(source, masked, around)
+        opening = shell_repair.unclosed(source.text, tree.root_node) if tree.root_node.has_error else None
+        if opening is not None and opening[0] not in unclosed:
+            unclosed.append(opening[0])
+            masked.data = shell_repair.closed(source.text, masked.data, *opening)
+            continue
         try:
-            return _walked(source, masked, tree, around)
-        except MisreadError:
-            masked.data = repaired(source.text, masked.data, tree)
-    return FileFacts(source.path, "shell", problems=[Problem("not readable as shell", source.place(0, 1))])
+            return _walked(source, masked, tree, around, unclosed, tolerant=attempt == MOST_REPAIRS - 1)
+        except shell_repair.MisreadError:
+            masked.data = shell_repair.with_line_ends(source.text, masked.data, tree)
+    return _by_lines(source, masked, around)
 
 
-def _walked(source: Source, masked: Masked, tree: Tree, around: Surroundings) -> FileFacts:
+def _state(source: Source, masked: Masked, around: Surroundings) -> State:
     around = Surroundings(around.order, around.scope, around.branch, dict(around.definitions), dict(around.loops))
     state = State(source, masked, around)
-    context = Context(around.scope, around.branch)
-    shell_directives.directives(state, context)
-    Walker(state).walk(tree.root_node, context)
+    shell_directives.directives(state, Context(around.scope, around.branch))
+    return state
+
+
+def _walked(
+    source: Source, masked: Masked, tree: Tree, around: Surroundings, unclosed: list[int], tolerant: bool
+) -> FileFacts:
+    """Facts from a syntax tree. `tolerant`: what is misread stays so."""
+    state = _state(source, masked, around)
+    state.tolerant = tolerant
+    for start in unclosed:
+        state.problem("a quote or substitution is not closed; read as if it ended with its line", start, start + 1)
+    try:
+        Walker(state).walk(tree.root_node, Context(around.scope, around.branch))
+    except FullError:
+        state.problem(f"more than {MOST_FACTS:,} facts; the rest is left out", 0, 1)
     if tree.root_node.has_error:
         shell_recovery.report(state, tree.root_node)
+    return state.finish()
+
+
+def _by_lines(source: Source, masked: Masked, around: Surroundings) -> FileFacts:
+    """Facts of a script that takes the parser too long as a whole."""
+    state = _state(source, masked, around)
+    state.problem("not readable as a whole; read line by line", 0, 1)
+    state.tolerant = True
+    walker = Walker(state)
+    context = Context(around.scope, around.branch, recovered=True)
+    try:
+        for root in shell_recovery.lines(walker, 0, len(source.text)):
+            walker.walk(root, context)
+    except FullError:
+        state.problem(f"more than {MOST_FACTS:,} facts; the rest is left out", 0, 1)
     return state.finish()

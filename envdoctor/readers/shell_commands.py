@@ -70,7 +70,7 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
             shell_assignments.assign(state, assignment, context, node)
         return
     first, last = parts.words[0][0], parts.words[-1][1]
-    if parts.prefix:
+    if parts.prefix and not state.tolerant:
         shell_repair.check(state.text, node, children)
     name = state.text[first : parts.words[0][1]]
     program = name.rsplit("/", 1)[-1]

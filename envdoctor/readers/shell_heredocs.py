@@ -42,7 +42,7 @@ def _file(state: State, node: Node) -> Output | None:
     descriptor = node.child_by_field_name("descriptor")
     if destination is None:
         return None
-    if node.end_byte > destination.end_byte:
+    if node.end_byte > destination.end_byte and not state.tolerant:
         shell_repair.check(state.text, node, node.named_children)
     operator = state.text[node.start_byte : destination.start_byte].strip()
     if descriptor is not None and state.text[descriptor.start_byte : descriptor.end_byte] != "1":

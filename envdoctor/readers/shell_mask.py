@@ -28,15 +28,31 @@ _SUBSTRING = re.compile(
 )
 _ARITHMETIC = re.compile(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){0,500}\)\)")
 _BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
+_VALUE = (
+    r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
+)
+_PAIR = re.compile(r"=\S*[ \t]+[A-Za-z_]\w*\+?=\S*[ \t]*\n")
+_PAIRS = re.compile(
+    rf"((?:^|[;{{]|\bthen|\bdo|\belse)[ \t]*(?:[A-Za-z_]\w*\+?={_VALUE}[ \t]+)+[A-Za-z_]\w*\+?={_VALUE}[ \t]*)\n"
+    r"(?!\s*;)(?=[ \t]*(?:fi|done|esac|else|\})[ \t]*(?:[\n;]|\Z)|(?![ \t]*\w+[ \t]*(?:\n|\Z)))",
+    re.MULTILINE,
+)
+"""Lines of several assignments and nothing else. The grammar runs on to the next line, and takes a time that grows
+with the square of their number where a closing word follows; a word alone on that line may end a here-document."""
 _NOT_ASCII = re.compile(r"[^\x01-\x7f]")
 _BLANK_CARRIAGE = re.compile(r"\r(?=\n|\Z)")
 
 
 @dataclass(slots=True)
 class Masked:
-    """`data` for the parser; `holes` are the spans of templates and placeholders, whose value nobody can tell."""
+    """`data` for the parser; `holes` are the spans of templates and placeholders, whose value nobody can tell.
+
+    `careful` is the text before the ends of lines of assignments were marked, where they were: inside an array that
+    is an error.
+    """
 
     data: bytes
+    careful: bytes | None
     holes: list[tuple[int, int]] = field(default_factory=list)
     branches: list[tuple[int, int, Branch]] = field(default_factory=list)
 
@@ -59,7 +75,9 @@ def mask(text: str) -> Masked:
     if "<" in text:
         holes += [match.span() for match in _PLACEHOLDER.finditer(text)]
         text = _PLACEHOLDER.sub(_filler, text)
-    return Masked(_simplified(text).encode("ascii"), sorted(holes), branches)
+    careful = _simplified(text)
+    marked = _PAIRS.sub(r"\1;", careful) if _PAIR.search(careful) else careful
+    return Masked(marked.encode(), None if marked is careful else careful.encode(), sorted(holes), branches)
 
 
 def _simplified(text: str) -> str:

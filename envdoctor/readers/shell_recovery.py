@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from envdoctor.readers.shell_parse import parse_part
 from envdoctor.readers.shell_state import Context, State
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from envdoctor.readers.shell_walk import Walker
 
 MOST_PROBLEMS = 20
-MOST_LINES = 2000
+MOST_LINES = 20_000
 LONGEST_LINE = 20_000
 _STATEMENTS = frozenset((
     "variable_assignment", "variable_assignments", "declaration_command", "unset_command", "command", "pipeline",
@@ -34,17 +35,15 @@ def recover(walker: Walker, node: Node, context: Context) -> None:
     visits: list[Node] = []
     at = node.start_byte
     for child in whole:
-        visits += _lines(walker, at, child.start_byte)
+        visits += lines(walker, at, child.start_byte)
         visits.append(child)
         at = max(at, child.end_byte)
-    visits += _lines(walker, at, node.end_byte)
+    visits += lines(walker, at, node.end_byte)
     walker.push(visits, inner)
 
 
-def _lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
+def lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
     """The trees of the lines of a gap, each parsed for itself."""
-    from envdoctor.readers.shell_walk import parse
-
     text = walker.state.text
     for _ in range(MOST_LINES):
         if start >= end:
@@ -53,7 +52,7 @@ def _lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
         stop = match.end() if match else end
         line = text[start:stop]
         if stop - start <= LONGEST_LINE and ("=" in line or "$" in line or "x" in line) and line.strip():
-            yield parse(walker.state.masked.data, start, stop).root_node
+            yield parse_part(walker.state.masked.data, start, stop).root_node
         start = stop + 1
 
 

@@ -33,7 +33,13 @@ COMMENT_LINES = 20
 MOST_EXPANSIONS = 5
 MOST_WORDS = 1000
 MOST_ALTERNATIVES = 8
+MOST_FACTS = 50_000
+"""Facts of one text; a script of 100 KB has some 2,000."""
 _TRAILING = re.compile(r"[ \t;&)}]*(?:\b(?:fi|done|esac)\b[ \t;]*)?#(.*)")
+
+
+class FullError(Exception):
+    """There are more facts than anybody wants to read."""
 
 
 @dataclass(slots=True)
@@ -106,6 +112,7 @@ class State:
         self.definitions = around.definitions
         self.loops = around.loops
         self.allexport = False
+        self.tolerant = False
         self.row = (0, -1)
         self.line = 0
         self.plain = source.anchors is None and not isinstance(source, MappedSource)
@@ -174,6 +181,8 @@ class State:
             name_place, given_place,
         )  # fmt: skip
         self.facts.settings.append(fact)
+        if order - self.around.order > MOST_FACTS:
+            raise FullError
         return fact
 
     def note_bare(self, fact: Setting) -> None:
@@ -192,6 +201,8 @@ class State:
     def use(self, name: str, place: Place) -> None:
         """State that the script does something with a variable."""
         self.facts.uses.append(Use(name, place, self.next_order()))
+        if self.order - self.around.order > MOST_FACTS:
+            raise FullError
 
     def launch(
         self, launcher: str, words: Sequence[str], place: Place, context: Context, inner: Sequence[str] = ()

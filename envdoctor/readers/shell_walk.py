@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING
-
-import tree_sitter_bash
-from tree_sitter import Language, Parser, Range
 
 from envdoctor.facts import Branch, Scope
 from envdoctor.readers import shell_assignments, shell_commands, shell_heredocs, shell_uses
 from envdoctor.readers.shell_state import Context, Output, State
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node
 
 LEAVES = frozenset((
     "word", "comment", "number", "raw_string", "ansi_c_string", "variable_name", "special_variable_name",
@@ -31,23 +27,6 @@ MOST_BRANCHES = 40
 MOST_SUBSTITUTIONS = 30
 _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 _BACKGROUND = re.compile(r"[ \t]*&(?![&>])")
-
-
-@cache
-def language() -> Language:
-    """The bash grammar."""
-    return Language(tree_sitter_bash.language())
-
-
-def parse(data: bytes, start: int = 0, end: int | None = None) -> Tree:
-    """The syntax tree of a script, or of a part of it with the offsets of the whole."""
-    if end is None:
-        return Parser(language()).parse(data)
-    row = data.count(b"\n", 0, start)
-    column = start - (data.rfind(b"\n", 0, start) + 1)
-    last = end - (data.rfind(b"\n", 0, end) + 1)
-    part = Range((row, column), (row + data.count(b"\n", start, end), last), start, end)
-    return Parser(language(), included_ranges=[part]).parse(data)
 
 
 class Walker:
