@@ -86,6 +86,7 @@ class Engine:
         found: list[Finding] = []
         for facts in read:
             found += self._judge_file(facts)
+        found += self._judge_units(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
         found = self._suppress(found, read)
@@ -98,6 +99,23 @@ class Engine:
             return []
         context = checks.Context(facts, self.project.target(facts.path), self.catalog)
         return [f for rule in self.rules for f in checks.run(rule, context)]
+
+    def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
+        """Findings of the rules that look at launch units, in the files that are reported on."""
+        rules = [rule for rule in self.rules if checks.of_units(rule)]
+        if not rules:
+            return []
+        from envdoctor import units
+        from envdoctor.launchers import load_launchers
+
+        reported = {facts.path for facts in read}
+        built = units.build(self.project, read, self.catalog.variable)
+        found: list[Finding] = []
+        for unit in built:
+            target = self.project.target(unit.path)
+            context = checks.UnitContext(unit, built, target, self.catalog, load_launchers())
+            found += [f for rule in rules for f in checks.run_unit(rule, context) if f.place.path in reported]
+        return found
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""

@@ -40,7 +40,9 @@ unknown = "--env-file"            # flags after which it cannot be told
 prefixes = ["NCCL"]               # names that start so go by themselves
 files = [".deepspeed_env"]        # files that add variables
 inherits_under = "slurm"          # a batch system under which everything goes
+says = "passes on only ..."        # what a finding says of it
 remedy = "add -x {name}"
+sure = "high"                     # how sure a finding is: high, medium (absent), low
 single = "-x"                     # flags that take one variable each: `-x A,B` passes neither
 wrong_flags = { "-x" = "excludes nodes" }   # flags that look as if they passed a variable, and what they do
 ```
@@ -81,11 +83,12 @@ DELIVERY_KEYS: dict[str, type | tuple[type, ...]] = {
     "launchers": str, "only_with": str, "elsewhere": str, "hosts": str, "hosts_file": str, "nodes": str, "passes": str,
     "everything": str, "nothing": str, "list": str, "unknown": str, "prefixes": list, "files": list,
     "inherits_under": str, "remedy": str, "wrong_flags": dict, "single": str,
+    "says": str, "sure": str,
 }  # fmt: skip
 ALLOWED = {
     "local": ("inherits", "list", "none", "n/a"), "remote": ("inherits", "list", "none", "n/a"),
     "confidence": ("measured", "read", "unverified"), "elsewhere": ("always", "hosts"),
-    "passes": ("everything", "named", "nothing"),
+    "passes": ("everything", "named", "nothing"), "sure": ("high", "medium", "low"),
     "inner": ("words", "shell", "script", "python", "dashes", "none"),
 }  # fmt: skip
 
@@ -181,6 +184,8 @@ class Delivery:
     files: tuple[str, ...] = ()
     inherits_under: str = ""
     remedy: str = ""
+    says: str = ""
+    sure: Literal["high", "medium", "low"] = "medium"
     single: frozenset[str] = frozenset()
     wrong_flags: Mapping[str, str] = field(default_factory=dict)
     confidence: str = "measured"
@@ -285,7 +290,7 @@ def delivery_from(row: Mapping[str, Any], content: Mapping[str, Any]) -> Deliver
     flags = ("only_with", "hosts", "hosts_file", "nodes", "everything", "nothing", "unknown", "single")
     values: dict[str, Any] = {key: frozenset(row[key].split()) for key in flags if key in row}
     values["lists"] = frozenset(row.get("list", "").split())
-    for key in ("elsewhere", "passes", "inherits_under", "remedy", "wrong_flags"):
+    for key in ("elsewhere", "passes", "inherits_under", "remedy", "wrong_flags", "says", "sure"):
         if key in row:
             values[key] = row[key]
     return Delivery(

@@ -1,0 +1,143 @@
+"""Which file of the tree a path in a script means: simple variables and the usual idioms for the script's own folder.
+
+What cannot be told is None: nothing is guessed, and nothing outside of the project is looked at.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+_SELF = re.compile(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
+_BESIDE = re.compile(r"\)[\"']?((?:/[\w.-]+)+)/?[\"']?\s*(?:&|;|>|\)|$)")
+_OWN = "\0"
+_CURRENT_FOLDER = re.compile(r"\$\(pwd\)|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^{}$]*))?\}|(\w+))")
+MOST_SUBSTITUTIONS = 8
+
+
+class Tree:
+    """The files of a project, asked about one at a time. Paths are relative to `base`; links out do not count."""
+
+    def __init__(self, base: Path, root: Path) -> None:
+        self.base = base
+        self.root = root
+        self._known: dict[str, bool] = {}
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a file inside the project."""
+        if path not in self._known:
+            self._known[path] = self._look(path)
+        return self._known[path]
+
+    def _look(self, path: str) -> bool:
+        try:
+            whole = self.base / path
+            return whole.is_file() and whole.resolve().is_relative_to(self.root)
+        except (OSError, RuntimeError, ValueError):
+            return False
+
+    def prefix(self) -> str:
+        """The root as a path relative to `base`; empty where they are one."""
+        if self.root == self.base:
+            return ""
+        inside = self.root.is_relative_to(self.base)
+        return (self.root.relative_to(self.base) if inside else self.root).as_posix()
+
+    def find(self, written: str, home: str, known: Mapping[str, str | None]) -> str | None:
+        """The file that `written` means in a script in folder `home`; `known` are values of variables."""
+        text, own = expanded(written, known)
+        if text is None:
+            return None
+        if own:
+            candidates = [posixpath.join(home, text)]
+        elif text.startswith("/"):
+            return None
+        else:
+            candidates = [posixpath.join(home, text), posixpath.join(self.prefix(), text)]
+        found = {path for c in candidates if self.has(path := posixpath.normpath(c))}
+        return found.pop() if len(found) == 1 else None
+
+
+def expanded(written: str, known: Mapping[str, str | None]) -> tuple[str | None, bool]:
+    """A path with its variables replaced, and whether it starts at the script's own folder; None: not known."""
+    text = written.strip("\"'")
+    own = False
+    for _ in range(MOST_SUBSTITUTIONS):
+        text = _own_folders(text)
+        own = own or _OWN in text
+        text = _CURRENT_FOLDER.sub(".", text)
+        match = _VARIABLE.search(text)
+        if match is None:
+            break
+        value = known.get(match[1] or match[3]) or match[2]
+        if value is None:
+            return None, False
+        text = text[: match.start()] + value.strip("\"'") + text[match.end() :]
+    text = text.replace('"', "")
+    if "$" in text or "`" in text or "*" in text or text.startswith("~"):
+        return None, False
+    if own:
+        head, _, rest = text.rpartition(_OWN)
+        return (None, False) if head else (rest.lstrip("/") or None, True)
+    return text, False
+
+
+def _own_folders(text: str) -> str:
+    """The idioms for the script's own folder as one mark, with what is beside them.
+
+    `$(cd "$(dirname "$0")/.." && pwd)/env.sh` becomes the mark, `/..` and `/env.sh`.
+    """
+    text = text.replace("${BASH_SOURCE%/*}", _OWN).replace("${BASH_SOURCE[0]%/*}", _OWN).replace("${0%/*}", _OWN)
+    start = text.find("$(")
+    while start != -1:
+        end = _closing(text, start + 1)
+        content = text[start + 2 : end]
+        if "dirname" in content and _SELF.search(content):
+            beside = _BESIDE.search(content)
+            up = "/.." * (content.count("dirname") - 1)
+            text = text[:start] + _OWN + up + (beside[1] if beside else "") + text[end + 1 :]
+            start = text.find("$(", start)
+        else:
+            start = text.find("$(", start + 2)
+    return text
+
+
+def _closing(text: str, start: int) -> int:
+    """The index of the parenthesis that closes the one at `start`; the end of the text where there is none."""
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] == "(") - (text[index] == ")")
+        if depth == 0:
+            return index
+    return len(text)
+
+
+def folder(path: str) -> str:
+    """The folder of a path; empty at the top."""
+    return "" if "/" not in path else path.rsplit("/", 1)[0]
+
+
+def module_files(target: str, path: str) -> list[str]:
+    """Where a module may stand that a file imports, nearest first; the last part may be a name in it.
+
+    `target` is dotted, with dots in front for a relative import.
+    """
+    dots = len(target) - len(target.lstrip("."))
+    parts = [part for part in target.lstrip(".").split(".") if part]
+    home = PurePosixPath(folder(path))
+    if dots:
+        for _ in range(dots - 1):
+            home = home.parent
+        homes = [home]
+    else:
+        homes = [home, PurePosixPath(), PurePosixPath("src")]
+    found: list[str] = []
+    for base in homes:
+        for length in (len(parts), len(parts) - 1):
+            if length > 0 or dots:
+                stem = base.joinpath(*parts[:length])
+                found += [f"{stem}.py", f"{stem}/__init__.py"] if length else [f"{stem}/__init__.py"]
+    return list(dict.fromkeys(found))
