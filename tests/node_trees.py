@@ -15,7 +15,7 @@ NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())
 
 Edit = Mapping[str, str]
 """`file` is a path in the folder of a recorded node, `code` its new content; with `replace`, `code` takes the place of
-that text; with `remove`, the file or folder goes."""
+that text; with `without`, lines that hold that text go; with `remove`, the file or folder goes."""
 
 
 def edited(name: str, to: Path, edits: Iterable[Edit] = ()) -> Path:
@@ -26,6 +26,12 @@ def edited(name: str, to: Path, edits: Iterable[Edit] = ()) -> Path:
         path = folder / edit["file"]
         if "remove" in edit:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            continue
+        if "without" in edit:
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if edit["without"] not in line]
+            assert kept != lines, f"{path} does not hold {edit['without']!r}"
+            path.write_text("".join(kept), encoding="utf-8")
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         text = edit["code"]

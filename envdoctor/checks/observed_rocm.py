@@ -180,7 +180,8 @@ def gfx_override(seen: Seen) -> Iterator[Told]:
         severity: Severity | None = "info" if needed or (given and given == arch) else None
         message = f"{setting.name}={setting.value.known} makes the runtime report {given or 'no chip at all'}; {truth}"
         yield Told(message, setting.place, severity, variable=setting.name)
-    if not settings and reported and arch not in ("", "mixed") and reported.value not in ("mixed", arch):
+    # Where the environment is known, what a helper said in another one is no fact about this process.
+    if not seen.settings and reported and arch not in ("", "mixed") and reported.value not in ("mixed", arch):
         yield Told(f"the HSA runtime reports {reported.value}; {truth}", reported.place)
 
 

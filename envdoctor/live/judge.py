@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from envdoctor import checks
@@ -40,6 +40,7 @@ class Judge:
         for rule in self.rules:
             if rule.check in KINDS and applies(rule, target):
                 (observed if rule.check == "observation" else settings).extend(checks.run(rule, context))
+        settings += disagreeing(node, self.rules, self.catalog)
         # Several findings of one rule about observations may share a place: each says something else.
         settings = one_fault_one_finding(with_library(settings, library_in_use(node), how_called(node)))
         return self.ordered([*settings, *observed], level), target, level
@@ -49,6 +50,16 @@ class Judge:
         levels = {rule.name: rule.level for rule in self.rules}
         weighed = [f.as_info() if asks_more(levels.get(f.name, level), level) else f for f in found]
         return sorted(weighed, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+
+
+def disagreeing(node: Node, rules: Sequence[Rule], catalog: Catalog) -> Iterator[Finding]:
+    """Variables that decide on bits and are not the same for all ranks of a running job."""
+    rule = next((rule for rule in rules if rule.name == "inconsistent-launch"), None)
+    for observation in node.facts.observations if rule else ():
+        variable = catalog.variable(observation.detail) if observation.key == "job.differs" else None
+        if rule and variable and variable.changes_bits == "yes":
+            message = f"ranks of one job have different {variable.name}: {observation.value}"
+            yield Finding(rule.id, rule.name, "warning", "high", observation.place, message, rule.fix, variable.name)
 
 
 def applies(rule: Rule, target: Target) -> bool:

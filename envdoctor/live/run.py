@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.catalog import load_catalog
-from envdoctor.cli import UserError
+from envdoctor.errors import UserError
 from envdoctor.live import job as jobs
 from envdoctor.live.examination import Examination
 from envdoctor.live.judge import Judge
@@ -163,7 +163,7 @@ def notes(request: Request, job: jobs.Job | None) -> list[str]:
     if job is not None:
         found.append(EXEC_ONLY.format(job.examined))
         if job.examined != job.asked:
-            found.append(f"process {job.asked} is no rank that uses a GPU; {job.examined} of the same job is shown")
+            found.append(f"process {job.examined} of the same job is shown: {job.asked} itself does no rank's work")
         if not job.ranks:
             found.append(f"process {job.asked} has no variable that numbers ranks, and none of its children has")
     if request.depth == "files":

@@ -10,13 +10,15 @@ from envdoctor.live.examination import Examination
 from envdoctor.reports import printable
 from envdoctor.reports.sheet import Section, findings_lines, sheet_of
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
+SPECIAL = re.compile(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+MENTION = re.compile(r"(?<!\w)@(?=\w)")
 WORDS = {"ok": "ok", "info": "hint", "warning": "**warning**", "error": "**error**", "absent": "-", "failed": "failed"}
 
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, in one line; nothing in it becomes markup, HTML or a mention."""
-    return SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
+    # Sites link mentions in the finished text, where a backslash is gone: a space without width keeps them apart.
+    return MENTION.sub("@\u200b", SPECIAL.sub(r"\\\1", printable(" ".join(text.split()))))
 
 
 def fenced(lines: list[str]) -> list[str]:

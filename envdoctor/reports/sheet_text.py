@@ -71,18 +71,15 @@ class TextSheet:
     def _finding(self, finding: Finding, examination: Examination) -> Iterator[str]:
         severity = self._paint(SEVERITY[finding.severity], finding.severity)
         confirmed = f"  [{finding.confirmation.state}]" if finding.confirmation else ""
-        place = f"{finding.place.path}:{finding.place.line}" if _in_file(finding) else finding.place.path
+        excerpt = examination.excerpts.get((finding.place.path, finding.place.line))
+        # Lines of what the kernel shows, and of recorded output, mean nothing to anybody.
+        place = finding.place.path if excerpt is None else f"{finding.place.path}:{finding.place.line}"
         yield f"  {severity}  {finding.rule} {finding.name}  {self._paint('2', printable(place))}{confirmed}"
         yield from wrapped(printable(finding.message), "      ", "      ")
-        if excerpt := examination.excerpts.get((finding.place.path, finding.place.line)):
+        if excerpt:
             yield f"      | {printable(excerpt.strip())[:WIDTH]}"
         for heading, text in findings_lines(finding):
             yield from wrapped(f"{heading}: {printable(text)}", "      ", "        ")
-
-
-def _in_file(finding: Finding) -> bool:
-    """Whether the line of a finding means something: it is in a file that people write."""
-    return not finding.place.path.startswith(("/proc/", "/sys/")) and finding.place.line > 1
 
 
 def wrapped(text: str, first: str, rest: str) -> list[str]:
