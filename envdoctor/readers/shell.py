@@ -10,12 +10,13 @@ Scopes: `subshell` is a shell started here (it inherits what is exported), `cont
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import FileFacts, Problem
 from envdoctor.readers import shell_directives, shell_parse, shell_recovery, shell_repair
-from envdoctor.readers.embedded import deeper
+from envdoctor.readers.embedded import deeper, read_embedded
 from envdoctor.readers.shell_mask import Masked, mask
 from envdoctor.readers.shell_state import MOST_FACTS, Context, FullError, State, Surroundings
 from envdoctor.readers.shell_walk import Walker
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
 
 LARGEST = 5_000_000
 """Characters; real scripts are a thousand times smaller, and the parser takes 0.2 s for each million."""
+_CSH = re.compile(r"#![^\n]*\bt?csh\b")
+"""Job files of any name may be csh scripts."""
 MOST_REPAIRS = 8
 
 
 def read(source: Source, kind: str) -> FileFacts:
-    """Facts of a shell script. Parts with syntax errors become problems; the rest is read."""
+    """Facts of a script for a shell with the syntax of sh. Parts with syntax errors become problems."""
+    if _CSH.match(source.text):
+        return read_embedded(source, "csh", 0)
     return read_around(source, Surroundings())
 
 

@@ -184,13 +184,6 @@ def _pip(state: State, words: list[Word], context: Context) -> None:
             state.facts.components.append(Component(match[1], match[2], word.place(), "pip install"))
 
 
-def _setenv(state: State, words: list[Word], context: Context) -> None:
-    """csh's `setenv A 1`, in job files that are csh scripts."""
-    if len(words) >= 2 and "csh" in state.text[:100].split("\n", 1)[0]:
-        value = words[2] if len(words) > 2 else words[1].part(len(words[1].text))
-        state.setting("set", words[1], value, context, via="setenv")
-
-
 def _nothing(state: State, words: list[Word], context: Context) -> None:
     """A builtin whose words are looked at elsewhere."""
 
@@ -206,6 +199,5 @@ BUILTINS: dict[str, Callable[[State, list[Word], Context], None]] = {
     "ml": _module,
     "pip": _pip,
     "pip3": _pip,
-    "setenv": _setenv,
     "read": _nothing,
 }

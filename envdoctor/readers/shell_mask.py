@@ -56,6 +56,11 @@ class Masked:
     holes: list[tuple[int, int]] = field(default_factory=list)
     branches: list[tuple[int, int, Branch]] = field(default_factory=list)
 
+    def around(self, offset: int) -> tuple[Branch, ...]:
+        """The template conditions around a position, outermost first."""
+        found = [(start, branch) for start, end, branch in self.branches if start <= offset < end]
+        return tuple(branch for _, branch in sorted(found, key=lambda item: item[0]))
+
     def touches(self, start: int, end: int) -> bool:
         """Whether a template or placeholder stands in `text[start:end]`."""
         at = bisect_left(self.holes, (end, 0)) - 1

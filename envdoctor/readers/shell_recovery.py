@@ -56,6 +56,22 @@ def lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
         start = stop + 1
 
 
+def _report(state: State, node: Node) -> None:
+    if node.type == "heredoc_end" and node.parent is not None:
+        start = node.parent.start_byte
+        state.problem("a here-document is not closed; it goes on to the end", start, _line_end(state.text, start))
+    elif node.is_missing:
+        state.problem(f"`{node.type}` is missing", node.start_byte, node.start_byte)
+    else:
+        end = min(node.end_byte, _line_end(state.text, node.start_byte))
+        state.problem("not readable as shell; read line by line", node.start_byte, max(end, node.start_byte))
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end == -1 else end
+
+
 def report(state: State, root: Node) -> None:
     """State a problem for each part that could not be read."""
     stack = [root]
@@ -63,10 +79,7 @@ def report(state: State, root: Node) -> None:
     while stack and found < MOST_PROBLEMS:
         node = stack.pop()
         if node.is_error or node.is_missing:
-            what = f"`{node.type}` is missing" if node.is_missing else "not readable as shell"
-            line_end = state.text.find("\n", node.start_byte, node.end_byte)
-            end = node.end_byte if line_end == -1 else line_end
-            state.problem(f"{what}; read on line by line", node.start_byte, max(end, node.start_byte))
+            _report(state, node)
             found += 1
         elif node.has_error:
             stack.extend(reversed(node.children))

@@ -47,9 +47,14 @@ def with_line_ends(text: str, data: bytes, tree: Tree) -> bytes:
     result = bytearray(data)
     for node in _nodes(tree.root_node):
         if node.type in ("command", "file_redirect"):
-            end = overlooked_end(text, node.type, node.named_children)
-            if end is not None:
-                result[_statement_end(text, end)] = ord(";")
+            children = node.named_children
+            end = overlooked_end(text, node.type, children)
+            if end is None:
+                continue
+            result[_statement_end(text, end)] = ord(";")
+            for child in children:  # the grammar knows no assignment with a redirection and no command
+                if child.type == "file_redirect" and child.end_byte <= end:
+                    result[child.start_byte : child.end_byte] = b" " * (child.end_byte - child.start_byte)
     return bytes(result)
 
 

@@ -13,7 +13,8 @@ from envdoctor.readers.shell_state import Context, State, span_place
 from envdoctor.readers.shell_words import Word, joined
 
 MOST_LAYERS = 16
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z|\$\{?PYTHON\w*\}?\Z")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
+_PYTHON_VARIABLE = re.compile(r"\$\{?PYTHON")
 _SCRIPT = re.compile(r".*\.(?:sh|bash|sbatch|slurm|sub|zsh|ksh)\Z", re.DOTALL)
 _SHELL_TEXT = re.compile(r"[\"'\\;|&<>\n(]")
 _VALUED_BEFORE = ("-f", "--file", "-p", "--project-name", "-n", "--namespace", "--context", "-H", "--host", "-L", "-S")
@@ -35,8 +36,6 @@ def run(state: State, words: list[Word], context: Context) -> None:
 def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
     """One layer of a command; the commands inside it are given back."""
     first = words[0]
-    if first.assignment():
-        return _assigned(state, words, context)
     if name := first.variable():
         return _variable(state, name, words, context)
     program = first.text.rsplit("/", 1)[-1]
@@ -110,8 +109,10 @@ def _variable(
     state: State, name: str, words: list[Word], context: Context
 ) -> Sequence[tuple[list[Word], Context]]:
     """`$CMD args`: what the variable may hold, or a launch that nobody can tell."""
-    alternatives = [a for a in state.alternatives(name) if a]
+    alternatives = [a for a in state.alternatives(name) if a] or _fallback(words[0])
     if not alternatives:
+        if _PYTHON_VARIABLE.match(words[0].text):
+            return _python(state, words, context)
         if row := row_of(words[0].text, words):
             return _launcher(state, row[0], row[1], likeness(name), words, context)
         if name == "@" or name.isupper():
@@ -124,8 +125,17 @@ def _variable(
             state.embed(alternative[0].as_source(), "shell", inner.scope, inner.branch)
         else:
             pieces = [piece for word in alternative for piece in word.split()]
-            result.append((pieces + words[1:], inner))
+            whole = pieces + words[1:]
+            result += _assigned(state, whole, inner) if whole and whole[0].assignment() else [(whole, inner)]
     return result
+
+
+def _fallback(word: Word) -> list[list[Word]]:
+    """What `${CMD:-torchrun}` is where nothing else is known."""
+    operand = word.expansions[0].operand
+    if word.expansions[0].kind != "default" or not operand or re.search(r"[$`\"'\\]", operand):
+        return []
+    return [[word.part(len(word.text) - 1 - len(operand), len(word.text) - 1)]]
 
 
 def _narrowed(context: Context, branch: tuple[Branch, ...]) -> Context:

@@ -174,6 +174,8 @@ class State:
             if carrier is not None:
                 place = self.place_of(carrier)
         branch = added(context.branch, name.branch)
+        if self.masked.branches and name.source is self.source:
+            branch = self.masked.around(name.start) + branch
         order = self.order
         self.order = order + 1
         fact = Setting(

@@ -33,7 +33,7 @@ def file_kind(name: str) -> str | None:
     if _START_FILES.search(name):
         return "shell"
     if kind := kind_of(base):
-        return kind
+        return None if kind == "markup" else kind
     if _ENV_FILE.search(base.lower()) or _ENV_VARIABLE.search(name):
         return "launcher-env-file" if _LAUNCHER_FILE.search(name) else "env-file"
     if base.endswith((".conf", ".cfg")):

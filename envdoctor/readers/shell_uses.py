@@ -13,8 +13,9 @@ _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*)(:?=)", re.ASCII)
 _ARITHMETIC = re.compile(r"\(\(([^\n]{1,400}?)\)\)")
 _BARE_NAME = re.compile(r"(?<![\w$.])[A-Z][A-Z0-9_]{3,}(?![\w(])")
-_SPECIAL = re.compile(r"\\.|['\"`]|\$\(", re.DOTALL)
+_SPECIAL = re.compile(r"\\.|['\"`]|[$<>]\(", re.DOTALL)
 _EMPTY_TEST = re.compile(r"\s-z\s")
+_HIDING = re.compile(r"['`]|[$<>]\(")
 _TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
 PRINTING = re.compile(
     r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
@@ -32,7 +33,7 @@ def scan(state: State, start: int, end: int, context: Context, own: str = "", pr
     if at == -1:
         return
     part = text[start:end]
-    hidden = _hidden(text, start, end) if "'" in part or "`" in part or "$(" in part else []
+    hidden = _hidden(text, start, end) if _HIDING.search(part) else []
     if "=" in part:
         _defaults(state, start, end, context, hidden)
     if printing:
@@ -120,7 +121,7 @@ def _hidden(text: str, start: int, end: int) -> list[tuple[int, int]]:
             close = text.find("'", position, end)
             position = end if close == -1 else close + 1
             spans.append((match.start(), position))
-        elif token in ("$(", "`") and not text.startswith("$((", match.start()):
+        elif token in ("$(", "`", "<(", ">(") and not text.startswith("$((", match.start()):
             position = expansion_end(text, match.start(), end)
             spans.append((match.start(), position))
     return spans

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.facts import Branch, Scope
 from envdoctor.readers import shell_assignments, shell_commands, shell_heredocs, shell_uses
+from envdoctor.readers.shell_repair import REDIRECTS
 from envdoctor.readers.shell_state import Context, Output, State
 
 if TYPE_CHECKING:
@@ -106,7 +107,12 @@ def _unset(walker: Walker, node: Node, context: Context) -> None:
 
 def _command(walker: Walker, node: Node, context: Context) -> None:
     children = node.named_children
+    redirects = [child for child in children if child.type in REDIRECTS]
+    if redirects:
+        context = context.into(shell_heredocs.output_of(walker.state, redirects) or context.output)
     shell_commands.command(walker.state, node, children, context)
+    if redirects:
+        shell_heredocs.here_documents(walker.state, node, redirects, context)
     if _SUBSTITUTION.search(walker.state.text, node.start_byte, node.end_byte):
         walker.push_substitutions(children, context.into(ARGUMENT))
 
@@ -209,7 +215,8 @@ def _loop(walker: Walker, node: Node, context: Context) -> None:
     head = [child for child in node.named_children if body is None or child.id != body.id]
     if node.type == "for_statement":
         shell_assignments.loop(state, node)
-    shell_uses.scan(state, node.start_byte, start, context)
+    if node.type != "while_statement":
+        shell_uses.scan(state, node.start_byte, start, context)
     if body is not None:
         branch = Branch(state.branch_id("loop", node.start_byte), "loop", condition)
         walker.push([body], in_branch(context, branch))
