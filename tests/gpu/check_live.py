@@ -69,7 +69,7 @@ def sheet(checks: Checks) -> None:
     files = checks.live("files", "--no-torch")
     checks.holds("--no-torch under 3 s", checks.seconds["files"] < 3)
     whole = checks.live("torch", "--no-smoke", "--record", str(checks.out / "record"))
-    text = json.dumps(whole["node"])
+    text = json.dumps([whole["node"], whole["details"]])
     checks.holds("driver version as nvidia-smi", smi("driver_version")[0] in text)
     checks.holds("GPU name as nvidia-smi", smi("name")[0] in text)
     checks.holds("number of GPUs", len(smi("name")) == (whole["node"].get("gpu") or {}).get("count"))
@@ -127,7 +127,8 @@ def agents(checks: Checks) -> None:
     if len(smi("name")) < 2:
         return
     script = (
-        f"for r in 0 1; do NCCL_HOSTID=node$r CUDA_VISIBLE_DEVICES=$r {sys.executable} -m torch.distributed.run --nnodes=2 "
+        f"for r in 0 1; do NCCL_HOSTID=node$r CUDA_VISIBLE_DEVICES=$r {sys.executable} -m torch.distributed.run "
+        "--nnodes=2 "
         "--node_rank=$r --nproc_per_node=1 --rdzv_endpoint=127.0.0.1:29511 --master_addr=127.0.0.1 --master_port=29511 "
         "tests/gpu/allreduce.py & done; wait"
     )
