@@ -112,6 +112,10 @@ def device_denied(seen: Seen) -> Iterator[Told]:
         yield Told(message, denied[0].place, severity)
     elif sees_none and blind is not None:
         yield Told(f"torch sees none of the {count} GPUs of this node{_why_blind(seen)}", blind.place)
+    elif blind is None and count and (other := _built_for_others(seen)):
+        built = seen.first("torch.hip") or seen.first("torch.cuda")
+        assert built is not None
+        yield Told(f"torch is built for {other}, and the {count} GPUs of this node are not", built.place)
 
 
 def _others(denied: list[Observation]) -> str:
@@ -130,10 +134,16 @@ def _why_blind(seen: Seen) -> str:
             return f": {name} is set and names none"
     if seen.all("torch.version") and not seen.text("torch.hip") and not seen.text("torch.cuda"):
         return ": it is built for the CPU alone"
-    vendor, built = seen.text("driver.source"), "ROCm" if seen.text("torch.hip") else "CUDA"
-    if ("amdgpu" in vendor) != (built == "ROCm") and vendor:
-        return f": it is built for {built}"
-    return " (in a fresh process)"
+    other = _built_for_others(seen)
+    return f": it is built for {other}" if other else " (in a fresh process)"
+
+
+def _built_for_others(seen: Seen) -> str:
+    """What torch is built for, where the GPUs are the other vendor's; "" where it fits or is not known."""
+    archs = {str(o.value)[:3] for o in seen.all("gpu.device.arch")}
+    if seen.text("torch.cuda") and not seen.text("torch.hip") and archs == {"gfx"}:
+        return "CUDA"
+    return "ROCm" if seen.text("torch.hip") and archs == {"sm_"} else ""
 
 
 def shared_gpu(seen: Seen) -> Iterator[Told]:

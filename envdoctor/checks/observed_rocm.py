@@ -102,13 +102,16 @@ def _which_is_called(seen: Seen) -> str:
 
 
 def _path_variable(seen: Seen) -> Iterator[Told]:
-    """ROCM_PATH names another install than the one whose HIP runtime is mapped."""
+    """ROCM_PATH names another install than the one whose HIP runtime is mapped, or a folder without a ROCm."""
     roots = install_roots(seen)
     used = {root for path in seen.texts("process.hip_runtime") for root in roots if inside(path, root)}
     for named in seen.all("rocm.rocm_path_env"):
         if used and not any(inside(str(named.value), root) for root in used):
             roots_used = listed(sorted(used))
             message = f"{named.detail} names {named.value}, and the HIP runtime of the process is of {roots_used}"
+            yield Told(message, named.place, variable=named.detail)
+        elif roots and not any(inside(str(named.value), root) for root in roots):
+            message = f"{named.detail} names {named.value}, where no ROCm is; it is in {listed(roots)}"
             yield Told(message, named.place, variable=named.detail)
 
 
@@ -121,6 +124,29 @@ def _mixed_packages(seen: Seen) -> Iterator[Told]:
 
 
 def driver_pair(seen: Seen) -> Iterator[Told]:
+    """User space that the driver is not made for."""
+    yield from _amd_pair(seen)
+    yield from _cuda_pair(seen)
+
+
+def _cuda_pair(seen: Seen) -> Iterator[Told]:
+    """torch of a newer major CUDA than the driver: it runs only with NVIDIA's forward compatibility package."""
+    newest, built = seen.first("cuda.driver_cuda"), seen.text("cuda.torch_cuda")
+    if newest is None or not built or _major(built) <= _major(str(newest.value)):
+        return
+    works = seen.value("torch.cuda_available") is True
+    message = f"torch is built for CUDA {built}, and the driver supports up to {newest.value}"
+    message += "; it works here through the forward compatibility package" if works else ""
+    instead = f"a newer driver, or a torch for CUDA {_major(str(newest.value))}"
+    yield Told(message, newest.place, "info" if works else "error", help=instead)
+
+
+def _major(version: str) -> int:
+    first = version.partition(".")[0]
+    return int(first) if first.isdecimal() else 0
+
+
+def _amd_pair(seen: Seen) -> Iterator[Told]:
     """User space that AMD's compatibility tables do not pair with the driver."""
     supported = seen.first("driver.rocm_supported")
     if supported is None or not supported.value:

@@ -58,7 +58,8 @@ def examine_node(request: Request) -> Examination:
         write_record(request, node, runner, job, known)
     judge = Judge(rules, catalog, request.level)
     found, target, level = judge.findings(node)
-    result = Examination(node, found, target, level, request.depth, source(request), probe_lines(rules), job=job)
+    lines = probe_lines(rules, target.platform)
+    result = Examination(node, found, target, level, request.depth, source(request), lines, job=job)
     result.notes = notes(request, job)
     if request.script is not None:
         from envdoctor.live.script import judge_script
@@ -138,6 +139,8 @@ def write_record(
     from envdoctor.probes.record import record
 
     assert request.record is not None
+    if request.record.is_dir() and any(request.record.iterdir()):
+        raise UserError(f"--record {request.record}: the folder is not empty")
     ran = runner.ran if isinstance(runner, SystemRunner) else ()
     try:
         record(node, ran, request.record, process_id=str(job.examined) if job else "self", known=known)
@@ -152,9 +155,11 @@ def source(request: Request) -> str:
     return f"process {request.pid} on this machine" if request.pid is not None else "this machine"
 
 
-def probe_lines(rules: Sequence[Rule]) -> dict[str, str]:
-    """Name of a rule -> probe whose line it belongs to."""
-    return {rule.name: str(rule.parameters["probe"]) for rule in rules if "probe" in rule.parameters}
+def probe_lines(rules: Sequence[Rule], platform: str | None) -> dict[str, str]:
+    """Name of a rule -> probe whose line it belongs to; on some platforms another one tells of the same thing."""
+    probed = [rule.parameters for rule in rules if "probe" in rule.parameters]
+    names = [rule.name for rule in rules if "probe" in rule.parameters]
+    return {n: str(p.get(f"probe_{platform}", p["probe"])) for n, p in zip(names, probed, strict=True)}
 
 
 def notes(request: Request, job: jobs.Job | None) -> list[str]:

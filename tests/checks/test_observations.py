@@ -111,6 +111,8 @@ HIP_A, HIP_B, HIP_WHEEL = f"{A}/lib/libamdhip64.so.6", f"{B}/lib/libamdhip64.so.
         (TWO | {"rocm.rocm_path_env": {"HIP_PATH": f"{A}/hip"}, "process.hip_runtime": paths(HIP_A)}, 0),
         (TWO | {"rocm.rocm_path_env": {"ROCM_PATH": B}, "process.hip_runtime": paths(HIP_A)}, 1),
         (TWO | {"rocm.rocm_path_env": {"ROCM_PATH": B}, "process.hip_runtime": paths(HIP_WHEEL)}, 0),
+        (TWO | {"rocm.rocm_path_env": {"ROCM_PATH": "/opt/rocm-5.0"}, "process.hip_runtime": paths(HIP_WHEEL)}, 1),
+        ({"rocm.rocm_path_env": {"ROCM_PATH": "/opt/rocm"}}, 0),  # no install is known
         ({"rocm.wheel": {"rocm": "7.10.0", "rocm-sdk-core": "7.10.0"}}, 0),
         ({"rocm.wheel": {"rocm": "7.10.0", "rocm-sdk-core": "7.9.0"}}, 1),
         ({"rocm.header_version": {A: "6.0.0"}}, 1),
@@ -202,6 +204,23 @@ def pair(line: str, supported: str, **users: tuple[str, int | None]) -> dict[str
     ],
 )
 def test_driver_pair(facts: Facts, expected: list[str]) -> None:
+    assert severities("driver_pair", facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("driver", "torch", "works", "expected"),
+    [
+        ("12.4", "12.4", None, []),
+        ("12.4", "12.8", None, []),
+        ("13.0", "12.4", None, []),
+        ("12.4", "13.0", None, ["error"]),
+        ("12.4", "13.0", False, ["error"]),
+        ("12.4", "13.0", True, ["info"]),
+    ],
+)
+def test_cuda_of_torch_and_driver(driver: str, torch: str, works: bool | None, expected: list[str]) -> None:
+    facts: dict[str, Any] = {"cuda.driver_cuda": driver, "cuda.torch_cuda": torch}
+    facts |= {} if works is None else {"torch.cuda_available": works}
     assert severities("driver_pair", facts) == expected
 
 
@@ -349,8 +368,11 @@ def test_nvls(facts: Facts, environment: Mapping[str, str], speaks: bool) -> Non
         (gpus(0) | {"host.device_denied": paths("/dev/dri/renderD128")}, {}, None, ""),
         (gpus(8) | {"torch.cuda_available": False, "torch.hip": "6.2"}, {}, "error", "torch sees none of the 8 GPUs"),
         (gpus(8) | {"torch.cuda_available": False, "torch.version": {"/x": "2.4"}}, {}, "error", "for the CPU alone"),
-        (gpus(8) | {"torch.cuda_available": False, "torch.cuda": "12.4", "driver.source": "/sys/module/amdgpu/version"},
+        (gpus(1, device__arch={"gpu 0": "gfx942"}) | {"torch.cuda_available": False, "torch.cuda": "12.4"},
          {}, "error", "built for CUDA"),
+        (gpus(1, device__arch={"gpu 0": "gfx942"}) | {"torch.cuda": "12.4"}, {}, "error", "built for CUDA"),
+        (gpus(1, device__arch={"gpu 0": "sm_90"}) | {"torch.hip": "6.2"}, {}, "error", "built for ROCm"),
+        (gpus(1, device__arch={"gpu 0": "sm_90"}) | {"torch.cuda": "12.4"}, {}, None, ""),
         (gpus(8) | {"torch.cuda_available": False}, {"CUDA_VISIBLE_DEVICES": ""}, "error", "CUDA_VISIBLE_DEVICES is"),
         (gpus(8) | {"torch.cuda_available": True}, {}, None, ""),
         (gpus(0) | {"torch.cuda_available": False}, {}, None, ""),  # no-gpu says it

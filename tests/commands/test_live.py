@@ -57,6 +57,7 @@ def recorded(name: str) -> list[str]:
         ([*recorded(HEALTHY), "--config", "nowhere.toml"], 2),
         ([*recorded(HEALTHY), "--script", "nowhere.sh"], 2),
         (["--no-torch", "--record", "a-file/below"], 2),
+        (["--no-torch", "--record", "full"], 2),
         (["--pid", "999999999"], 2),
         (["--pid", "-4"], 2),
         (["--pid", "two"], 2),
@@ -67,6 +68,7 @@ def recorded(name: str) -> list[str]:
 def test_exit_status(tmp_path: Path, words: list[str], status: int) -> None:
     (tmp_path / "a-file").write_text("")
     (tmp_path / "not-a-node").mkdir()
+    (tmp_path / "full" / "of").mkdir(parents=True)
     run = live(*words, cwd=tmp_path)
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
