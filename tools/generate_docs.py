@@ -96,6 +96,8 @@ def rule_page(rule: Rule) -> str:
 
 def example_lines(example: Example) -> list[str]:
     """One example, with what is found in it."""
+    if example.node:
+        return node_example_lines(example)
     lines = []
     what = "Reported" if example.kind == "bad" else "Not reported"
     extra = [f"target `{example.target}`"] if example.target else []
@@ -115,6 +117,22 @@ def example_lines(example: Example) -> list[str]:
         about = f" `{expect['variable']}`" if "variable" in expect else ""
         lines += [f"- line {expect['line']}{about}" if "line" in expect else f"- on the node{about}"]
     return [*lines, ""] if example.expect else lines
+
+
+def node_example_lines(example: Example) -> list[str]:
+    """An example that is a recorded node: what is changed in it, and what is said of it."""
+    what = "Reported on" if example.kind == "bad" else "Not reported on"
+    note = f" ({example.note})" if example.note else ""
+    lines = [f"{what} the recorded node `{example.node}`{note}", ""]
+    for edit in example.files:
+        if "remove" in edit:
+            lines += [f"- with `{edit['file']}` removed"]
+        else:
+            shown = edit["code"].strip().replace("\0", " ")
+            old = f" instead of `{edit['replace']}`" if "replace" in edit else ""
+            lines += [f"- with `{shown}`{old} in `{edit['file']}`"]
+    lines += [f"- says: {expect['says']}" for expect in example.expect]
+    return [*lines, ""] if example.files or example.expect else lines
 
 
 def rule_index(rules: list[Rule]) -> str:

@@ -81,7 +81,9 @@ def rule_lines(rule: Rule) -> list[str]:
         note = f" ({example.note})" if example.note else ""
         target = f", target {example.target}" if example.target else ""
         title = "Reported" if example.kind == "bad" else "Not reported"
-        lines += [f"{title}: {example.file}{target}{note}", textwrap.indent(example.code.strip("\n"), "    "), ""]
+        lines += [f"{title}: {example.file or f'node {example.node}'}{target}{note}"]
+        lines += [f"    {expect['says']}" for expect in example.expect if "says" in expect]
+        lines += [textwrap.indent(example.code.strip("\n"), "    "), ""] if example.code else [""]
     return lines
 
 
