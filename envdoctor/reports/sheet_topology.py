@@ -44,7 +44,7 @@ def beside(device: Device) -> str:
 
 def matrix(names: Sequence[str], cells: dict[tuple[int, int], str], texts: Sequence[str]) -> list[str]:
     """Names of rows and columns, and what joins each pair."""
-    width = max([len(cell) for cell in cells.values()] + [len(str(len(names) - 1)), 1])
+    width = max([len(word) for word in cells.values()] + [len(str(len(names) - 1)), 1])
     head = max(len(name) for name in names)
     lines = [" " * head + "  " + " ".join(str(i).rjust(width) for i in range(len(names)))]
     for row, name in enumerate(names):
