@@ -35,6 +35,7 @@ def test_without_torch_no_fact_is_another(name: str) -> None:
             assert {k: v for k, v in table.items() if whole[key][k] != v} == {}
 
 
+WITH_DF = {"mi300x-rocm-7.0-container", "recorded-h200-2gpu-nccl-2.28"}
 FAILING = {
     "recorded-h200-1gpu-nccl-2.28": {"limits", "torch"},  # nothing of the process was recorded
     "no-gpu-access-kfd-denied": {"rocminfo"},
@@ -44,7 +45,7 @@ FAILING = {
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_is_not_recorded_fails(name: str) -> None:
     failed = {probe.name for probe in examined(NODES / name).probes if probe.status == "failed"}
-    no_df = set() if name == "mi300x-rocm-7.0-container" else {"shared memory"}
+    no_df = set() if name in WITH_DF else {"shared memory"}
     assert failed == FAILING.get(name, set()) | no_df
 
 
