@@ -133,19 +133,32 @@ def conf_file(seen: Seen) -> Iterator[Told]:
     """A conf file in force, whose settings no environment shows, or one that the library here never reads."""
     kind = seen.text("ccl.kind")
     reads = CONF_NAMES.get(kind, "another file")
+    before = {s.name for s in seen.settings if s.channel != "conf-file"}
     for file in seen.all("ccl.conf_file"):
         path, state = file.detail, str(file.value)
-        names = [s for s in seen.settings if s.channel == "conf-file" and s.place.path == path]
-        related = tuple(Related(s.place, f"{s.name}={s.value.text}", s.name) for s in names)
         if state == "read":
-            sets = listed([s.name for s in names]) or "nothing known"
-            message = f"{path} is in force: it sets {sets} inside the process"
-            yield Told(message, file.place, "info", related=related)
+            yield _in_force(seen, file, before)
         elif state == "replaced":
             message = f"{path} is not read: NCCL_CONF_FILE names another file in its place"
             yield Told(message, file.place, "info", help="put all settings into the file that NCCL_CONF_FILE names")
         else:
             yield Told(f"{path} is never read here: {_title(seen)} of this release reads {reads}", file.place)
+
+
+def _in_force(seen: Seen, file: Observation, before: set[str]) -> Told:
+    """What a file sets that nothing `before` it does; its names count as set for the files after it."""
+    mine = [s for s in seen.settings if s.channel == "conf-file" and s.place.path == file.detail]
+    acting = [s for s in mine if s.name not in before]
+    before |= {s.name for s in mine}
+    if acting:
+        message = f"{file.detail} is in force: it sets {listed([s.name for s in acting])} inside the process"
+    elif mine:
+        message = f"{file.detail} is read, and all that it names is set before it, by the environment or another file"
+    else:
+        message = f"{file.detail} is read, and sets nothing that is known"
+    related = tuple(Related(s.place, f"{s.name}={s.value.text}", s.name) for s in acting)
+    instead = "put what matters for results into the job's own environment, where it can be seen"
+    return Told(message, file.place, "info", help=instead, related=related)
 
 
 def debug_library(seen: Seen) -> Iterator[Told]:

@@ -436,6 +436,18 @@ def test_conf_file(state: str, expected: list[str]) -> None:
     assert severities("conf_file", {"ccl.kind": "rccl", "ccl.conf_file": {"/etc/nccl.conf": state}}) == expected
 
 
+def test_a_conf_file_acts_where_nothing_was_set_before() -> None:
+    files = {"/home/user/.nccl.conf": "read", "/etc/nccl.conf": "read", "/etc/empty.conf": "read"}
+    settings = [Setting("set", "NCCL_ALGO", Value("literal", "Ring"), place(), "process-environment", 0)]
+    for path, names in (("/home/user/.nccl.conf", ["NCCL_ALGO", "NCCL_PROTO"]), ("/etc/nccl.conf", ["NCCL_PROTO"])):
+        settings += [Setting("default", n, Value("literal", "x"), place(path), "conf-file", 1) for n in names]
+    seen = Seen(list(observed({"ccl.kind": "nccl", "ccl.conf_file": files})), settings)
+    home, etc, empty = (told.message for told in test_of("conf_file")(seen))
+    assert "in force: it sets NCCL_PROTO inside" in home
+    assert "all that it names is set before it" in etc
+    assert "sets nothing that is known" in empty
+
+
 @pytest.mark.parametrize(
     ("facts", "environment", "expected"),
     [

@@ -59,7 +59,7 @@ def test_every_flag_has_its_rule_and_nothing_else_speaks(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not flags(name)])
 def test_healthy_nodes_are_quiet(name: str) -> None:
-    assert judged(NODES / name).findings == []
+    assert names_at(judged(NODES / name).findings, "error", "warning") == set()
 
 
 def test_all_flags_are_mapped() -> None:
