@@ -48,13 +48,18 @@ class Context:
 
 @dataclass(slots=True)
 class UnitContext:
-    """What a check of launch units may look at: one unit, all units of the scan, and what is known."""
+    """What a check of launch units may look at: one unit, all units of the scan, and what is known.
+
+    `level` is what the configuration asks for, `programs` are the Python programs of the project.
+    """
 
     unit: Unit
     units: Sequence[Unit]
     target: Target
     catalog: Catalog
     launchers: Launchers
+    level: str = "auto"
+    programs: Programs | None = None
 
 
 class Check(Protocol):
@@ -77,6 +82,8 @@ def of_units(rule: Rule) -> str:
     """The module that judges launch units by a rule; empty where the rule looks at single files or nodes only."""
     if "static" in rule.parameters:
         return UNIT_MODULES["delivery"]
+    if rule.parameters.get("of") == "levels":
+        return "levels"
     return UNIT_MODULES.get(rule.check, "")
 
 
