@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envdoctor import checks, suppressions
 from envdoctor.catalog import Catalog
@@ -14,6 +14,9 @@ from envdoctor.facts import FileFacts
 from envdoctor.findings import SEVERITIES, Finding
 from envdoctor.project import Project
 from envdoctor.rulebook import Rule, Rulebook
+
+if TYPE_CHECKING:
+    from envdoctor.entries import Programs
 
 PRECEDENCE = {
     "ghost-variable": ("misnamed-variable",),
@@ -64,6 +67,16 @@ def selected(rulebook: Rulebook, select: Sequence[str], ignore: Sequence[str]) -
     return [r for r in rulebook if (strength(r, select) if select else 1) > strength(r, ignore)]
 
 
+def entry_triggers(rules: Iterable[Rule]) -> tuple[bytes, ...]:
+    """Tokens that make a program worth following, as the rules about calls name them."""
+    return tuple(sorted({t.encode() for rule in rules for t in rule.parameters.get("entry_triggers", ())}))
+
+
+def _follows(rule: Rule) -> bool:
+    """Whether a rule looks at Python programs."""
+    return rule.check == "call" or "entry_triggers" in rule.parameters
+
+
 def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
     """Selectors that mean no rule at all."""
     return [w for w in words if w.lower() != "all" and not selected(rulebook, [w], [])]
@@ -79,25 +92,39 @@ class Engine:
     rules: list[Rule]
     show_hints: bool = False
     inline_ignores: bool = True
+    level: str = "auto"
+    _programs: Programs | None = None
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
         """Read and judge `paths`; the rest of the project is context."""
+        self.project.entry_triggers = entry_triggers(self.rules)
+        paths = list(paths)
         read = [facts for path in paths if (facts := self.project.read(path)) is not None]
         found: list[Finding] = []
+        reported = set(paths)
+        self._programs = self.project.programs() if any(_follows(r) for r in self.rules) else None
         for facts in read:
-            found += self._judge_file(facts)
+            found += [f for f in self._judge_file(facts) if f.place.path in reported]
         found += self._judge_units(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
+        read += self._met(found, read)
         found = self._suppress(found, read)
         found += self._complaints(complaints)
         problems = [self._problem(facts, i) for facts in read for i in range(len(facts.problems))]
         return self._result(found, problems, len(read))
 
+    def _met(self, found: Sequence[Finding], read: Sequence[FileFacts]) -> list[FileFacts]:
+        """Files without a trigger of their own that a program runs and that something was found in."""
+        seen = {facts.path for facts in read}
+        paths = sorted({f.place.path for f in found} - seen)
+        return [facts for path in paths if (facts := self.project.context(path)) is not None]
+
     def _judge_file(self, facts: FileFacts) -> list[Finding]:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
-        context = checks.Context(facts, self.project.target(facts.path), self.catalog)
+        target = self.project.target(facts.path)
+        context = checks.Context(facts, target, self.catalog, level=self.level, programs=self._programs)
         return [f for rule in self.rules for f in checks.run(rule, context)]
 
     def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
@@ -113,7 +140,9 @@ class Engine:
         found: list[Finding] = []
         for unit in built:
             target = self.project.target(unit.path)
-            context = checks.UnitContext(unit, built, target, self.catalog, load_launchers())
+            context = checks.UnitContext(
+                unit, built, target, self.catalog, load_launchers(), self.level, self._programs
+            )
             found += [f for rule in rules for f in checks.run_unit(rule, context) if f.place.path in reported]
         return found
 

@@ -189,6 +189,8 @@ class Inclusion:
     order: int
     branch: tuple[Branch, ...] = ()
     scope: Scope = Scope()
+    bound: str = ""
+    """The name that an import binds (`b` of `from m import a as b`); `*` for all names of a module."""
 
 
 @dataclass(frozen=True, slots=True)

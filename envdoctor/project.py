@@ -7,14 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from envdoctor import discovery, readers
 from envdoctor.facts import FileFacts, Place, Problem
 from envdoctor.source import Source
 from envdoctor.targets import Target, hint_files, infer
 
+if TYPE_CHECKING:
+    from envdoctor.entries import Programs
+
 LARGEST = 5_000_000
 """Bytes above which a file is not read: real scripts and manifests are far smaller."""
+LARGEST_NOTEBOOK = 50_000_000
+"""The same for a notebook, which keeps what its cells printed. No more than this is taken of any file."""
+SAMPLE = 8192
 HEAD = 256
 MOST_CONTEXT = 50_000
 """Files of a project that are looked at as context: a home folder that is scanned by mistake must end."""
@@ -35,6 +42,8 @@ WRITTEN_IN_CODE = re.compile(
 CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf", ".cfg", ".ini")
 RESOLVER = re.compile(r"\$\{(?:oc\.)?env:\s*([A-Z][A-Z0-9_]{3,})")
 """A configuration system that reads the environment: OmegaConf, Hydra, pydantic and others."""
+RUNS = re.compile(rb"^(?:if __name__|for |while |with |[A-Za-z_][\w.]*(?:\(| *= *\w[\w.]*\())", re.MULTILINE)
+"""A line that does something when the file is run, not indented: the file may be the entry of a program."""
 TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
 
 
@@ -63,6 +72,23 @@ def decode(path: str, data: bytes) -> Text:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return Text(text, problems)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes hold no text, whatever the name of the file says."""
+    sample = data[:SAMPLE]
+    if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in sample:
+        return False
+    strange = sample.count(0) + sample.decode("utf-8", "replace").count("\ufffd")
+    return strange * 10 >= len(sample)
+
+
+def _refused(kind: str, data: bytes) -> str:
+    """Why a file is not read; empty where it is."""
+    limit = LARGEST_NOTEBOOK if kind == "notebook" else LARGEST
+    if len(data) > limit:
+        return f"larger than {limit / 1e6:.0f} MB: not read"
+    return "holds no text: not read" if is_binary(data) else ""
 
 
 def _line(path: str, line: int) -> Place:
@@ -95,6 +121,8 @@ class Project:
     _hints: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _targets: dict[str, Target] = field(default_factory=dict)
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
+    entry_triggers: tuple[bytes, ...] = ()
+    """Tokens that make the entry of a program worth following."""
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -104,11 +132,10 @@ class Project:
         if data is None:
             return None
         kind = readers.kind_of(path, data[:HEAD])
-        if kind is None or not any(trigger in data for trigger in self.triggers):
+        if kind is None or not (any(trigger in data for trigger in self.triggers) or self._may_enter(kind, data)):
             return None
-        if len(data) > LARGEST:
-            message = f"{len(data) / 1e6:.0f} MB: files above {LARGEST / 1e6:.0f} MB are not read"
-            facts = FileFacts(path, kind, problems=[Problem(message, _line(path, 1))])
+        if refused := _refused(kind, data):
+            facts = FileFacts(path, kind, problems=[Problem(refused, _line(path, 1))])
         else:
             decoded = decode(path, data)
             facts = readers.read(Source(path, decoded.text), kind)
@@ -116,6 +143,35 @@ class Project:
             self._texts[path] = decoded.text
         self.facts[path] = facts
         return facts
+
+    def _may_enter(self, kind: str, data: bytes) -> bool:
+        """Whether a file may be the entry of a program that some rule follows."""
+        if kind not in ("python", "notebook") or not any(trigger in data for trigger in self.entry_triggers):
+            return False
+        return kind == "notebook" or RUNS.search(data) is not None
+
+    def programs(self) -> Programs:
+        """The programs of the project, followed when they are asked for."""
+        from envdoctor.entries import Programs
+        from envdoctor.entry_modules import Modules
+
+        # Paths are relative to `base`, modules to the root: a root below or beside it is one more place to look in.
+        root = discovery.relative_path(self.root, self.base)
+        paths = frozenset(p for p in self.files() if p.endswith(".py"))
+        roots = ("", "src") if root in ("", ".") else (root, f"{root}/src")
+        return Programs(Modules(paths, self.context, self._small, roots), self.text, is_test, self.sets)
+
+    def sets(self, name: str) -> bool:
+        """Whether any file of the project mentions a variable outside of code that only reads about it."""
+        token = name.encode()
+        return any(token in data for path in self.files() if (data := self._small(path)) is not None)
+
+    def _small(self, path: str) -> bytes | None:
+        try:
+            data = (self.base / path).read_bytes()
+        except OSError:
+            return None
+        return data if len(data) <= LARGEST else None
 
     def context(self, path: str) -> FileFacts | None:
         """Facts of a file that others use, whatever it holds; None where it is not there or not ours to read."""
@@ -128,7 +184,8 @@ class Project:
 
     def _bytes(self, path: str) -> bytes | None:
         try:
-            return (self.base / path).read_bytes()
+            with (self.base / path).open("rb") as file:
+                return file.read(LARGEST_NOTEBOOK + 1)
         except OSError as error:
             self.errors.append(f"{path}: cannot be read: {error.strerror}")
             return None

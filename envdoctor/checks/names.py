@@ -24,6 +24,10 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
         verdict = _verdict(setting.name, context)
         if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting, context.catalog):
             yield _finding(rule, setting, verdict)
+    if rule.parameters.get("calls"):
+        from envdoctor.checks import call_versions
+
+        yield from call_versions.check(rule, context)
 
 
 def _verdict(name: str, context: Context) -> Verdict | None:

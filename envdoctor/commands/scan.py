@@ -10,9 +10,9 @@ from pathlib import Path
 from envdoctor import config as configuration
 from envdoctor import discovery, reports
 from envdoctor.catalog import load_catalog
-from envdoctor.cli import UserError
 from envdoctor.config import Config
 from envdoctor.engine import Engine, Result, selected, unknown_selectors
+from envdoctor.errors import UserError
 from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
 from envdoctor.rulebook import Rule, Rulebook, load_rulebook
@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     project = _project(config, rules)
     found = discovery.find(arguments.paths, project.base, config.exclude)
     engine = Engine(project, load_catalog(), rulebook, rules, arguments.hints, not arguments.no_inline_ignores)
+    engine.level = config.level
     result = engine.judge(found.files, config.complaints)
     result.errors[:0] = found.errors
     _write(arguments, result)

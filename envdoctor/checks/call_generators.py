@@ -1,0 +1,152 @@
+"""Seeds that come from the clock, generators without a seed, and JAX keys (ED401)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from envdoctor.checks import Context
+from envdoctor.checks.call_patterns import argument, hidden_arguments, named
+from envdoctor.checks.calls import entry_related, finding, short
+from envdoctor.entries import Program, Step, exclusive
+from envdoctor.facts import Argument, Call
+from envdoctor.findings import Finding, Related
+from envdoctor.rulebook import Rule
+
+GIVEN = re.compile(r"(?i)seed|rng|random|generator")
+"""Parameters by which a caller can hand over a seed or a generator."""
+ALTERNATIVE = re.compile(r"\bif\b|\bor\b")
+
+
+def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+    """Seeds from the clock, unseeded generators, keys used twice."""
+    parameters = rule.parameters
+    seeders = _seeding_names(parameters)
+    for step in program.steps:
+        call = step.call
+        if step.local or call.kind != "call":
+            continue
+        if named(call.name, seeders):
+            source = _entropy(call, parameters["entropy"])
+            if source:
+                message = f"{short(call)} takes its seed from {source}: every run differs"
+                yield _found(rule, context, call, message, "a fixed seed, written to the log")
+                continue
+            if _reseeds(call, parameters["reseed"]):
+                message = f"{short(call)} without a value seeds from the system: every run differs"
+                yield _found(rule, context, call, message, "give it a value")
+                continue
+        yield from _generator(rule, context, program, step)
+    yield from _keys(rule, context, program)
+
+
+def _found(rule: Rule, context: Context, call: Call, message: str, way_out: str) -> Finding:
+    return finding(rule, call.place, message, help=way_out, related=entry_related(context, call.place))
+
+
+@lru_cache(maxsize=4)
+def _seeders(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same tuple for the same names, so that what was matched is remembered."""
+    return names
+
+
+def _seeding_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """All names that take a seed."""
+    groups = [*parameters["stream"], *parameters["helper"], *parameters["generator"], *parameters["reseed"]]
+    names = [n for g in groups for n in g.get("seeds", g.get("names", ())) if not n.startswith("torch.Generator")]
+    partial = [n for g in parameters["stream"] for n in g.get("partial", ())]
+    return _seeders((*names, *partial, *parameters["keys"]["makers"], "*.manual_seed"))
+
+
+def _entropy(call: Call, sources: list[str]) -> str:
+    """What a seed is taken from, if that differs from run to run."""
+    for given in call.arguments:
+        if ALTERNATIVE.search(given.text):
+            continue
+        for name in given.names:
+            if name in sources:
+                return name
+    return ""
+
+
+def _reseeds(call: Call, groups: list[Mapping[str, Any]]) -> bool:
+    """Seeding without a value. Restoring a state, or seeding within one call, is something else."""
+    for group in groups:
+        if named(call.name, group["names"]):
+            if "keywords" not in group:
+                return True
+            return not call.arguments or all(_is_none(a) for a in call.arguments)
+    return False
+
+
+def _is_none(given: Argument) -> bool:
+    return given.is_literal and given.literal is None
+
+
+def _generator(rule: Rule, context: Context, program: Program, step: Step) -> Iterator[Finding]:
+    """A generator of its own that nobody seeds."""
+    call = step.call
+    for group in rule.parameters["generator"]:
+        if not named(call.name, group["names"]) or hidden_arguments(call):
+            continue
+        if "seeded_by" in group:
+            if _seeded_later(call, program, group["seeded_by"]):
+                continue
+        elif any(not _is_none(a) for a in call.arguments):
+            continue
+        if step.function is not None and any(GIVEN.search(p) for p in step.function.parameters):
+            continue
+        yield _found(rule, context, call, f"{short(call)}() {group['says']}", "give it a seed")
+
+
+def _seeded_later(call: Call, program: Program, methods: list[str]) -> bool:
+    """Whether a generator made here is seeded by one of its methods, as far as the file shows."""
+    facts = program.files.get(call.place.path)
+    if facts is None:
+        return True
+    for other in facts.calls:
+        owner, _, method = other.name.rpartition(".")
+        if method in methods and (owner.startswith((call.name, "?")) or owner == "?"):
+            return True
+    return False
+
+
+def _keys(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+    """A JAX key that serves two draws."""
+    keys = rule.parameters["keys"]
+    for facts in program.files.values():
+        used: dict[tuple[str, str, str], Call] = {}
+        split = {a.text for c in facts.calls if named(c.name, keys["splitters"]) for a in c.arguments[:1]}
+        for call in facts.calls:
+            if named(call.name, keys["makers"]) or named(call.name, keys["splitters"]):
+                continue
+            if not named(call.name, keys["draws"]) or not call.arguments:
+                continue
+            given = argument(call, "key", 0)
+            if given is None or given.text in split or not _is_key(given, keys["makers"]):
+                continue
+            key = (call.scope.name, given.text, given.names[0])
+            first = used.setdefault(key, call)
+            if (
+                first is not call
+                and not exclusive(first.branch, call.branch)
+                and not _made_between(first, call, facts.calls, keys)
+            ):
+                message = f"the key {given.text} was used before: both draws give the same numbers"
+                related = (Related(first.place, "first use of the key"),)
+                yield finding(
+                    rule, call.place, message, help="jax.random.split the key before each use", related=related
+                )
+                del used[key]
+                break
+
+
+def _is_key(given: Argument, makers: list[str]) -> bool:
+    return len(given.names) == 1 and given.names[0].endswith("()") and named(given.names[0][:-2], makers)
+
+
+def _made_between(first: Call, second: Call, calls: list[Call], keys: Mapping[str, Any]) -> bool:
+    """Whether another key was made between two uses, perhaps under the same name."""
+    return any(first.order < c.order < second.order and named(c.name, keys["makers"]) for c in calls)

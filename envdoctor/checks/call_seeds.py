@@ -1,0 +1,109 @@
+"""Seeds (ED401): each stream of random numbers that a training draws from, and whether it was seeded before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from envdoctor.checks import Context
+from envdoctor.checks.call_streams import Stream, program_streams
+from envdoctor.checks.call_wishes import trains
+from envdoctor.checks.calls import entry_related, finding, short
+from envdoctor.entries import Process, Program, Step, exclusive
+from envdoctor.findings import Finding, Related
+from envdoctor.rulebook import Rule
+from envdoctor.targets import at_least
+
+BENCHMARK = re.compile(r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf|timing)(?:[/_.-]|$)")
+"""Files that measure speed: what they draw is filling."""
+
+
+def check(rule: Rule, context: Context) -> Iterator[Finding]:
+    """All that is wrong with the seeds of the training that a file starts."""
+    from envdoctor.checks import call_data, call_generators
+
+    assert context.programs is not None
+    program = context.programs.of(context.facts)
+    if program is None or not trains(program) or BENCHMARK.search(program.path):
+        return
+    streams = program_streams(rule.parameters, program)
+    yield from _unseeded(rule, context, program, streams)
+    yield from call_generators.check(rule, context, program)
+    yield from call_data.check(rule, context, program, streams)
+
+
+def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+    """Streams that are never seeded, or only after they were drawn from."""
+    nothing = not any(s.seeds or s.partial for s in streams.values())
+    bare = [s for s in streams.values() if s.draws and not s.seeds and not _excused(s, context, program)]
+    if nothing and bare:
+        yield _nothing_seeded(rule, context, bare)
+        return
+    for stream in streams.values():
+        if not stream.draws:
+            continue
+        if stream in bare:
+            yield _never(rule, context, stream)
+        elif stream.seeds:
+            yield from _late(rule, context, stream)
+
+
+def _excused(stream: Stream, context: Context, program: Program) -> bool:
+    """Draws of loader workers alone: these are seeded from torch's stream."""
+    workers = all(s.process.kind == "loader" for s in stream.draws)
+    if not workers:
+        return False
+    version = context.target.versions.get("torch")
+    known = at_least(version, "1.9") if version else None
+    return stream.name == "random" or (stream.name == "numpy.random" and known is True)
+
+
+def _first(steps: Sequence[Step]) -> Step:
+    ordered = [s for s in steps if s.ordered]
+    return min(ordered or steps, key=lambda s: s.index)
+
+
+def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Finding:
+    """One finding where a training seeds nothing at all, at the entry: what it runs may draw as it likes."""
+    names = ", ".join(s.name for s in bare)
+    step = min((_first(s.draws) for s in bare), key=lambda s: (not s.ordered, s.index))
+    place = step.site if step.site is not None and step.call.place.path != context.facts.path else step.call.place
+    message = f"this training seeds nothing, and {short(step.call)} draws ({names}): every run differs"
+    related = () if place is step.call.place else (Related(step.call.place, "drawn here"),)
+    help_ = "; ".join(str(s.data["call"]) for s in bare)
+    return finding(rule, place, message, help=help_, confidence="medium", related=related)
+
+
+def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
+    step = _first(stream.draws)
+    message = f"{short(step.call)} draws from {stream.name}, which this training never seeds"
+    related: tuple[Related, ...] = entry_related(context, step.call.place)
+    if stream.partial:
+        message += f"; {short(stream.partial[0].call)} reaches GPU generators only"
+        related += (Related(stream.partial[0].call.place, "seeds a GPU generator only"),)
+    return finding(rule, step.call.place, message, help=f"{stream.data['call']} before it", related=related)
+
+
+def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
+    """The first draw of each process that comes before the first seed."""
+    done: set[Process] = set()
+    for draw in stream.draws:
+        if draw.process in done or not draw.ordered or draw.process.kind == "loader":
+            continue
+        done.add(draw.process)
+        reach = stream.seeds_in(draw.process)
+        if not reach:
+            message = f"{short(draw.call)} draws from {stream.name} in a spawned process, where nothing seeds it"
+            seed = stream.seeds[0].call.place
+            related: tuple[Related, ...] = (Related(seed, "acts in the process that spawns, not in what it spawns"),)
+            yield finding(rule, draw.call.place, message, help=f"{stream.data['call']} in it", related=related)
+        elif all(_comes_after(seed, draw) for seed in reach):
+            message = f"{short(draw.call)} draws from {stream.name} before it is seeded"
+            related = (Related(reach[0].call.place, "seeded here"), *entry_related(context, draw.call.place))
+            yield finding(rule, draw.call.place, message, help="seed first, then build and draw", related=related)
+
+
+def _comes_after(seed: Step, draw: Step) -> bool:
+    if exclusive(seed.conditions, draw.conditions):
+        return False
+    return seed.ordered and seed.index > draw.index and seed.process in (draw.process, Process())
