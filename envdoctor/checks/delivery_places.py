@@ -92,7 +92,7 @@ class _Job:
 
 def _one_role(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """A variable in the template of one role of a job, and not in that of the others."""
-    for job in _jobs(context.unit):
+    for job in jobs_of(context.unit):
         first = FIRST_ROLES[job.kind]
         leaders = [role for role in job.settings if role in first]
         others = [role for role in job.settings if role not in first]
@@ -119,7 +119,7 @@ def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: UnitC
             yield finding(rule, name, place_of(setting), message, help=help_, confidence="medium")
 
 
-def _jobs(unit: Unit) -> list[_Job]:
+def jobs_of(unit: Unit) -> list[_Job]:
     """The jobs of a manifest whose roles have templates of their own, one for each document."""
     breaks = [unit.text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(unit.text)]
 

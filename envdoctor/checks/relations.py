@@ -14,7 +14,7 @@ from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
 
 MODULES = {
-    "contradictory": ("relation_twice", "relation_pairs", "relation_code"),
+    "contradictory": ("relation_twice", "relation_pairs", "relation_code", "relation_arguments"),
     "ineffective-setting": ("relation_idle",),
 }
 """Fault -> modules of this package with the function `faults(rule, context)`."""
