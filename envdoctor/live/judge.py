@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envdoctor import checks
 from envdoctor.catalog import Catalog
 from envdoctor.engine import one_fault_one_finding
-from envdoctor.facts import FileFacts, Setting
+from envdoctor.facts import FileFacts, Launch, Scope, Setting
 from envdoctor.findings import SEVERITIES, Finding
+from envdoctor.live.job import RANKS
 from envdoctor.live.names import with_library
 from envdoctor.live.target import library_in_use, target_of
 from envdoctor.probes.sheet import Node
 from envdoctor.rulebook import LEVELS, Rule
 from envdoctor.targets import Target
 
-KINDS = ("name", "value", "relation", "observation")
-"""Kinds of check that make sense for a process that runs; the others look at files of a project."""
+KINDS = ("name", "value", "observation")
+"""Kinds of check that look at single settings or facts; relations between settings are judged by `related`."""
 WISHES = ("CUBLAS_WORKSPACE_CONFIG",)
 """Variables that are set for reproducible results and for nothing else; so is any with DETERMINISTIC in its name."""
 
@@ -40,6 +41,7 @@ class Judge:
         for rule in self.rules:
             if rule.check in KINDS and applies(rule, target):
                 (observed if rule.check == "observation" else settings).extend(checks.run(rule, context))
+        settings += related(node, self.rules, self.catalog, target)
         settings += disagreeing(node, self.rules, self.catalog)
         # Several findings of one rule about observations may share a place: each says something else.
         settings = one_fault_one_finding(with_library(settings, library_in_use(node), how_called(node)))
@@ -50,6 +52,36 @@ class Judge:
         levels = {rule.name: rule.level for rule in self.rules}
         weighed = [f.as_info() if asks_more(levels.get(f.name, level), level) else f for f in found]
         return sorted(weighed, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+
+
+def related(node: Node, rules: Sequence[Rule], catalog: Catalog, target: Target) -> Iterator[Finding]:
+    """Settings of the process that cancel each other or have no effect beside each other."""
+    chosen = [rule for rule in rules if checks.of_units(rule) == "relations"]
+    effective = in_effect(node.facts.settings)
+    if not chosen or not effective:
+        return
+    from envdoctor.launchers import load_launchers
+    from envdoctor.units.model import Command, Step, Unit
+
+    path = effective[0].place.path
+    steps = [Step(setting, setting.place.path, Scope(), ()) for setting in effective]
+    unit = Unit(path, FileFacts(path, "process", settings=effective), steps=steps)
+    if any(setting.name in RANKS and setting.name != "SLURM_PROCID" for setting in effective):  # batch shells have it
+        # A rank has its whole environment: what it lacks is not set anywhere else, as at a launch in a script.
+        launch = Launch("torchrun", (), effective[0].place, len(steps))
+        unit.commands.append(Command(launch, len(steps), len(steps) + 1))
+        unit.steps.append(Step(launch, path, Scope(), ()))
+    context = checks.UnitContext(unit, [unit], target, catalog, load_launchers())
+    for rule in chosen:
+        yield from checks.run_unit(rule, context)
+
+
+def in_effect(settings: Iterable[Setting]) -> list[Setting]:
+    """The settings that hold in the process: of each variable the environment's own, else the first conf file's."""
+    held: dict[str, Setting] = {}
+    for setting in sorted(settings, key=lambda s: s.op == "default"):
+        held.setdefault(setting.name, replace(setting, op="set"))
+    return list(held.values())
 
 
 def disagreeing(node: Node, rules: Sequence[Rule], catalog: Catalog) -> Iterator[Finding]:

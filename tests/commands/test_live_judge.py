@@ -73,6 +73,33 @@ def test_the_process_is_judged_by_its_library() -> None:
     assert level == "run-to-run"
 
 
+@pytest.mark.parametrize(
+    ("environment", "conf", "expected"),
+    [
+        ({"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "mlx5"}, {}, {("ineffective-setting", "NCCL_IB_HCA")}),
+        ({"NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": "mlx5"}, {}, set()),
+        ({"NCCL_IB_HCA": "mlx5"}, {"NCCL_IB_DISABLE": "1"}, {("ineffective-setting", "NCCL_IB_HCA")}),
+        ({"NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": "mlx5"}, {"NCCL_IB_DISABLE": "1"}, set()),  # the environment wins
+        ({"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "4"}, {}, {("contradictory", "NCCL_MIN_NCHANNELS")}),
+        ({"NCCL_DEBUG_FILE": "/x"}, {}, set()),  # a script may still set the level
+        ({"NCCL_DEBUG_FILE": "/x", "SLURM_PROCID": "0"}, {}, set()),
+        ({"NCCL_DEBUG_FILE": "/x", "RANK": "0"}, {}, {("ineffective-setting", "NCCL_DEBUG_FILE")}),
+        ({"NCCL_DEBUG_FILE": "/x", "RANK": "0", "NCCL_DEBUG": "INFO"}, {}, set()),
+    ],
+)
+def test_settings_of_a_process_that_meet(
+    environment: dict[str, str], conf: dict[str, str], expected: set[tuple[str, str]]
+) -> None:
+    node = Node(vendor="nvidia")
+    node.facts.settings += [setting(name, value) for name, value in environment.items()]
+    place = Place("/etc/nccl.conf", 1, 1, 1, 1)
+    node.facts.settings += [
+        Setting("default", name, Value("literal", value), place, "conf-file", 9) for name, value in conf.items()
+    ]
+    found, _, _ = Judge(list(load_rulebook()), load_catalog()).findings(node)
+    assert {(f.name, f.variable) for f in found if f.severity != "info"} == expected
+
+
 def rocm_node(library: LibraryFile | None = None, torch: Torch | None = None) -> Node:
     path = library.path if library else ""
     ccl = Ccl("rccl", [path], path, 22005) if library else None
