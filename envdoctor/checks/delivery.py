@@ -15,12 +15,15 @@ from envdoctor.checks import UnitContext
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
+from envdoctor.targets import at_least
 
 MODULES = {
     "not-exported": "delivery_export", "not-forwarded": "delivery_lost", "set-too-late": "delivery_late",
     "inconsistent-launch": "delivery_jobs", "command-misread": "delivery_commands",
 }  # fmt: skip
 """Fault -> module of this package with the function `faults(rule, context)`."""
+FIRST_RCCL_CONF = "5.2.3"
+"""The first ROCm release whose RCCL reads rccl.conf and no longer nccl.conf."""
 Faults = Callable[[Rule, UnitContext], Iterator[Finding]]
 
 
@@ -57,7 +60,9 @@ def place_of(setting: Setting) -> Place:
 def conf_file(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """A conf file with the other vendor's name, in the tree or written by a script: never read here."""
     platform = context.target.platform
-    if platform not in ("cuda", "rocm"):
+    old = at_least(context.target.versions.get("rocm", ""), FIRST_RCCL_CONF) is False
+    named = any(s.name == "NCCL_CONF_FILE" for unit in context.units for s in unit.facts.settings)
+    if platform not in ("cuda", "rocm") or old or named:
         return
     wrong, right = ("nccl.conf", "rccl.conf") if platform == "rocm" else ("rccl.conf", "nccl.conf")
     seen: set[str] = set()
