@@ -45,13 +45,15 @@ class Judge:
         settings += disagreeing(node, self.rules, self.catalog)
         # Several findings of one rule about observations may share a place: each says something else.
         settings = one_fault_one_finding(with_library(settings, library_in_use(node), how_called(node)))
-        return self.ordered([*settings, *observed], level), target, level
-
-    def ordered(self, found: Iterable[Finding], level: str) -> list[Finding]:
-        """The worst first. What only a higher level asks for is a hint."""
+        # What only a higher level asks for is a hint.
         levels = {rule.name: rule.level for rule in self.rules}
-        weighed = [f.as_info() if asks_more(levels.get(f.name, level), level) else f for f in found]
-        return sorted(weighed, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+        found = [f.as_info() if asks_more(levels[f.name], level) else f for f in (*settings, *observed)]
+        return worst_first(found), target, level
+
+
+def worst_first(found: Iterable[Finding]) -> list[Finding]:
+    """The findings in the order in which they are shown."""
+    return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
 
 
 def related(node: Node, rules: Sequence[Rule], catalog: Catalog, target: Target) -> Iterator[Finding]:

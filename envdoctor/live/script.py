@@ -7,7 +7,7 @@ from pathlib import Path
 from envdoctor.discovery import relative_path
 from envdoctor.engine import Engine
 from envdoctor.live.examination import Examination
-from envdoctor.live.judge import Judge, how_called
+from envdoctor.live.judge import Judge, how_called, worst_first
 from envdoctor.live.names import with_library
 from envdoctor.live.target import library_in_use
 from envdoctor.project import Project
@@ -19,11 +19,11 @@ def judge_script(script: Path, result: Examination, judge: Judge) -> None:
     base = Path().resolve()
     triggers = {t.encode() for rule in judge.rules for t in rule.triggers} | set(judge.catalog.triggers())
     project = Project(base, script.resolve().parent, (), result.target, tuple(sorted(triggers)))
-    engine = Engine(project, judge.catalog, load_rulebook(), list(judge.rules), show_hints=True)
+    engine = Engine(project, judge.catalog, load_rulebook(), list(judge.rules), show_hints=True, level=judge.level)
     found = engine.judge([relative_path(script.resolve(), base)])
     node = result.node
     mine = with_library(found.findings, library_in_use(node), how_called(node))
-    result.findings = judge.ordered([*mine, *found.problems, *result.findings], result.level)
+    result.findings = worst_first([*mine, *found.problems, *result.findings])
     result.script_settings = [s for facts in project.facts.values() for s in facts.settings if not s.guarded]
     result.errors += found.errors
     result.excerpts = found.excerpts
