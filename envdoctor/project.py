@@ -123,6 +123,8 @@ class Project:
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
     entry_triggers: tuple[bytes, ...] = ()
     """Tokens that make the entry of a program worth following."""
+    overlay: dict[str, bytes] = field(default_factory=dict)
+    """Bytes of files as they would be after fixes, in place of those on the disk."""
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -168,7 +170,7 @@ class Project:
 
     def _small(self, path: str) -> bytes | None:
         try:
-            data = (self.base / path).read_bytes()
+            data = self._data(path)
         except OSError:
             return None
         return data if len(data) <= LARGEST else None
@@ -182,10 +184,16 @@ class Project:
             self._context[path] = others.read(path)
         return self._context[path]
 
+    def _data(self, path: str, most: int = -1) -> bytes:
+        """The bytes of a file, or as many of them as are wanted. `OSError`: it cannot be read."""
+        if path in self.overlay:
+            return self.overlay[path]
+        with (self.base / path).open("rb") as file:
+            return file.read(most)
+
     def _bytes(self, path: str) -> bytes | None:
         try:
-            with (self.base / path).open("rb") as file:
-                return file.read(LARGEST_NOTEBOOK + 1)
+            return self._data(path, LARGEST_NOTEBOOK + 1)
         except OSError as error:
             self.errors.append(f"{path}: cannot be read: {error.strerror}")
             return None
@@ -194,7 +202,7 @@ class Project:
         """The text of a file that was read, or of another one of the project; empty where it cannot be read."""
         if path not in self._texts:
             try:
-                data = (self.base / path).read_bytes()
+                data = self._data(path)
             except OSError:
                 data = b""
             self._texts[path] = decode(path, data[:LARGEST]).text
@@ -282,7 +290,7 @@ class Project:
     def _context_facts(self, path: str, tokens: Sequence[bytes]) -> FileFacts | None:
         """Facts of a file that is context only; it is read if it holds one of the names."""
         try:
-            data = (self.base / path).read_bytes()
+            data = self._data(path)
         except OSError:
             return None
         if len(data) > LARGEST or not any(token in data for token in tokens):
@@ -291,7 +299,7 @@ class Project:
 
     def _read_in_code(self, path: str, tokens: Sequence[bytes]) -> set[str]:
         try:
-            data = (self.base / path).read_bytes()
+            data = self._data(path)
         except OSError:
             return set()
         if len(data) > LARGEST or not any(token in data for token in tokens):
