@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from envdoctor.facts import Place
@@ -38,6 +39,8 @@ class Config(NamedTuple):
     exclude: tuple[str, ...] = ()
     fail_on: str = "warning"
     complaints: tuple[Complaint, ...] = ()
+    levels: Mapping[str, str] = MappingProxyType({})
+    """Pattern of paths -> level, for parts of a project that ask for another one; the last that fits holds."""
 
     def over(self, **given: Any) -> Config:
         """This configuration with what the command line gives (None: not given)."""
@@ -45,7 +48,10 @@ class Config(NamedTuple):
 
 
 TYPES: Mapping[str, type] = {
-    "target": str, "level": str, "select": list, "ignore": list, "exclude": list, "fail-on": str,
+    "target": str, "level": str, "levels": dict, "select": list, "ignore": list, "exclude": list, "fail-on": str,
+}  # fmt: skip
+EXPECTED: Mapping[type, str] = {
+    str: "a string", list: "a list of strings", dict: "a table of patterns of paths and their levels",
 }  # fmt: skip
 
 
@@ -124,7 +130,10 @@ def _problem(key: str, value: object) -> str | None:
     if key not in TYPES:
         return f"unknown key {key!r}{suggestion(key, list(TYPES))}"
     if not isinstance(value, TYPES[key]) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-        return f"{key}: expected {'a list of strings' if TYPES[key] is list else 'a string'}"
+        return f"{key}: expected {EXPECTED[TYPES[key]]}"
+    if isinstance(value, dict):
+        wrong = next((v for v in value.values() if v not in LEVELS), None)
+        return None if wrong is None else f"{key}: {wrong!r} is not one of {', '.join(LEVELS)}"
     allowed: Sequence[str] = {"level": LEVELS, "fail-on": FAIL_ON}.get(key, ())
     if allowed and value not in allowed:
         return f"{key}: {value!r} is not one of {', '.join(allowed)}{suggestion(str(value), allowed)}"

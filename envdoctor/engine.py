@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from envdoctor import checks, suppressions
 from envdoctor.catalog import Catalog
 from envdoctor.config import Complaint
+from envdoctor.discovery import excluded
 from envdoctor.facts import FileFacts
 from envdoctor.findings import SEVERITIES, Finding
 from envdoctor.project import Project
@@ -93,6 +94,7 @@ class Engine:
     show_hints: bool = False
     inline_ignores: bool = True
     level: str = "auto"
+    levels: Mapping[str, str] = field(default_factory=dict)
     _programs: Programs | None = None
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
@@ -124,8 +126,13 @@ class Engine:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
         target = self.project.target(facts.path)
-        context = checks.Context(facts, target, self.catalog, level=self.level, programs=self._programs)
+        context = checks.Context(facts, target, self.catalog, level=self.level_of(facts.path), programs=self._programs)
         return [f for rule in self.rules for f in checks.run(rule, context)]
+
+    def level_of(self, path: str) -> str:
+        """The level that is asked for at a path, relative to the folder that is scanned from."""
+        fitting = [level for pattern, level in self.levels.items() if excluded(path, (pattern,))]
+        return fitting[-1] if fitting else self.level
 
     def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
         """Findings of the rules that look at launch units, in the files that are reported on."""
@@ -141,7 +148,7 @@ class Engine:
         for unit in built:
             target = self.project.target(unit.path)
             context = checks.UnitContext(
-                unit, built, target, self.catalog, load_launchers(), self.level, self._programs
+                unit, built, target, self.catalog, load_launchers(), self.level_of(unit.path), self._programs
             )
             found += [f for rule in rules for f in checks.run_unit(rule, context) if f.place.path in reported]
         return found

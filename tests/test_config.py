@@ -56,6 +56,8 @@ def test_the_command_line_is_over_the_file(tree: Tree) -> None:
         ("exclude = 3\n", 1, "exclude: expected a list of strings"),
         ('\n\ntarget = "roccm-6"\n', 3, "target:"),
         ("level = \n", 1, "not valid TOML"),
+        ('[levels]\n"serving" = "hygene"\n', 1, "levels: 'hygene' is not one of auto, hygiene"),
+        ("levels = 3\n", 1, "levels: expected a table of patterns of paths and their levels"),
     ],
 )
 def test_a_bad_file_is_a_clear_error_and_the_rest_is_scanned(tree: Tree, text: str, line: int, says: str) -> None:

@@ -261,7 +261,8 @@ def _demands(
 def _finding(
     rule: Rule, context: checks.UnitContext, job: Job, level: str, missing: Sequence[Need | Demand], hint: bool
 ) -> Finding:
-    lacks = "; ".join(dict.fromkeys(need.lacks for need in missing))
+    plain = [need for need in missing if not (isinstance(need, Need) and need.weak)]
+    lacks = "; ".join(dict.fromkeys(need.lacks for need in plain))
     more: dict[str, Any] = {"help": _help(rule, job, missing, context)}
     more["evidence"] = tuple(dict.fromkeys(e for need in missing for e in need.evidence)) or rule.evidence
     if job.wish is not None and job.wish != job.place:

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     project = _project(config, rules)
     found = discovery.find(arguments.paths, project.base, config.exclude)
     engine = Engine(project, load_catalog(), rulebook, rules, arguments.hints, not arguments.no_inline_ignores)
-    engine.level = config.level
+    engine.level, engine.levels = config.level, config.levels
     result = engine.judge(found.files, config.complaints)
     result.errors[:0] = found.errors
     _write(arguments, result)
@@ -65,6 +65,7 @@ def _config(arguments: argparse.Namespace) -> Config:
     return config.over(
         target=arguments.target,
         level=arguments.level,
+        levels={} if arguments.level else None,
         select=arguments.select,
         ignore=arguments.ignore,
         fail_on=arguments.fail_on,

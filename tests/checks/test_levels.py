@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import found, scan_json
 
 from envdoctor.catalog import load_catalog
 from envdoctor.checks.levels import _is_single
@@ -52,15 +53,15 @@ def judged(root: Path, monkeypatch: pytest.MonkeyPatch, level: str = "auto", tar
     return engine.judge(find(["."], root).files).findings
 
 
-def places(found: list[Finding]) -> list[tuple[str, int, str]]:
-    return [(f.place.path, f.place.line, f.severity) for f in found]
+def places(judgements: list[Finding]) -> list[tuple[str, int, str]]:
+    return [(f.place.path, f.place.line, f.severity) for f in judgements]
 
 
 def test_a_wish_without_nvls_excluded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = judged(tree({"run.sh": RUN, "fit.py": STRICT}), monkeypatch)
-    assert places(found) == [("run.sh", 1, "warning")]
-    assert found[0].help == "export NCCL_NVLS_ENABLE=0"
-    assert [(r.place.path, r.place.line) for r in found[0].related] == [("fit.py", 5)]
+    said = judged(tree({"run.sh": RUN, "fit.py": STRICT}), monkeypatch)
+    assert places(said) == [("run.sh", 1, "warning")]
+    assert said[0].help == "export NCCL_NVLS_ENABLE=0"
+    assert [(r.place.path, r.place.line) for r in said[0].related] == [("fit.py", 5)]
 
 
 @pytest.mark.parametrize("target", ["cuda,torch-2.6,a100", "cuda,torch-2.8,h100", "cuda", "rocm-6.2", "nccl-2.14", ""])
@@ -100,8 +101,8 @@ def test_silence(files: Mapping[str, str], why: str, tree: Tree, monkeypatch: py
              "export NVTE_ALLOW_NONDETERMINISTIC_ALGO=0\n"],
 )  # fmt: skip
 def test_the_environment_shows_the_wish_too(wish: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = judged(tree({"run.sh": wish + RUN, "fit.py": SEEDED}), monkeypatch)
-    assert places(found) == [("run.sh", 2, "warning")]
+    said = judged(tree({"run.sh": wish + RUN, "fit.py": SEEDED}), monkeypatch)
+    assert places(said) == [("run.sh", 2, "warning")]
 
 
 def test_an_option_that_the_command_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,50 +116,59 @@ def test_one_finding_a_unit_at_the_innermost_launch(tree: Tree, monkeypatch: pyt
 
 
 def test_a_sourced_file_that_is_not_here_may_set_everything(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = judged(tree({"run.sh": "source /etc/cluster/env.sh\n" + RUN, "fit.py": STRICT}), monkeypatch)
-    assert places(found) == [("run.sh", 2, "info")]
+    said = judged(tree({"run.sh": "source /etc/cluster/env.sh\n" + RUN, "fit.py": STRICT}), monkeypatch)
+    assert places(said) == [("run.sh", 2, "info")]
 
 
 @pytest.mark.parametrize(("level", "severity"), [("auto", "info"), ("run-to-run", "warning")])
 def test_a_program_that_nothing_here_launches(
     level: str, severity: str, tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = judged(tree({"fit.py": STRICT}), monkeypatch, level)
-    assert places(found) == [("fit.py", 6, severity)]
-    assert found[0].help.startswith("set in the environment of all ranks: NCCL_NVLS_ENABLE=0")
+    said = judged(tree({"fit.py": STRICT}), monkeypatch, level)
+    assert places(said) == [("fit.py", 6, severity)]
+    assert said[0].help.startswith("set in the environment of all ranks: NCCL_NVLS_ENABLE=0")
 
 
 def test_a_level_that_is_asked_for_needs_no_wish(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"run.sh": "export RCCL_MSCCL_ENABLE=0\n" + RUN, "fit.py": SEEDED})
-    (found,) = judged(root, monkeypatch, "placement", "rocm-6.2")
-    assert found.severity == "warning"
+    (said,) = judged(root, monkeypatch, "placement", "rocm-6.2")
+    assert said.severity == "warning"
     wanted = "NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8"
-    assert wanted in found.help and "MSCCL" not in found.help
+    assert wanted in said.help and "MSCCL" not in said.help
     assert judged(root, monkeypatch, "hygiene", "rocm-6.2") == []
+
+
+def test_levels_by_path(tree: Tree) -> None:
+    program = {"run.sh": RUN, "fit.py": SEEDED}
+    files = {f"{part}/{name}": text for part in ("serving", "train") for name, text in program.items()}
+    root = tree({**files, "envdoctor.toml": 'level = "placement"\ntarget = "cuda"\n[levels]\nserving = "hygiene"\n'})
+    report = scan_json(root, "--select", "ED601")
+    assert [f["path"] for f in report["findings"]] == ["train/run.sh"]
+    assert found(scan_json(root, "--select", "ED601", "--level", "hygiene")) == []
 
 
 def test_what_the_help_says_closes_the_finding(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"run.sh": RUN, "fit.py": SEEDED})
     for target in (OLD, "rocm-5.7", "rocm-6.4", "rocm-7.14", ""):
         (root / "run.sh").write_text(RUN, encoding="utf-8")
-        (found,) = judged(root, monkeypatch, "placement", target)
-        (root / "run.sh").write_text(f"{found.help}\n{RUN}", encoding="utf-8")
+        (said,) = judged(root, monkeypatch, "placement", target)
+        (root / "run.sh").write_text(f"{said.help}\n{RUN}", encoding="utf-8")
         assert judged(root, monkeypatch, "placement", target) == []
 
 
 def test_topology_wants_an_ordered_reduction(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"run.sh": "export NCCL_ALGO=Ring\n" + RUN, "fit.py": SEEDED})
-    (found,) = judged(root, monkeypatch, "topology")
-    assert "docs/ordered-reduction.md" in found.help
+    (said,) = judged(root, monkeypatch, "topology")
+    assert "docs/ordered-reduction.md" in said.help
     ordered = SEEDED.replace('("nccl")', '("nccl")\n    dist.all_to_all_single(a, b)')
     (root / "fit.py").write_text(ordered, encoding="utf-8")
     assert judged(root, monkeypatch, "topology") == []
 
 
 def test_what_nobody_examined_is_a_hint(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = judged(tree({"run.sh": RUN, "fit.py": STRICT}), monkeypatch, target="rocm-6.4,mi300x")
-    assert [f.severity for f in found] == ["info"]
-    assert "not examined" in found[0].message
+    said = judged(tree({"run.sh": RUN, "fit.py": STRICT}), monkeypatch, target="rocm-6.4,mi300x")
+    assert [f.severity for f in said] == ["info"]
+    assert "not examined" in said[0].message
 
 
 MEGATRON = "torchrun --nproc_per_node=8 Megatron-LM/pretrain_gpt.py --deterministic-mode --bf16\n"
