@@ -31,7 +31,7 @@ _ENV_FILE_READ = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Manner:
     """How an assignment is made: by which word, and whether children see it."""
 
@@ -41,26 +41,45 @@ class Manner:
     """Belongs to the function alone (`local`), whatever is exported outside."""
 
 
-def assign(state: State, node: Node, context: Context, statement: Node, manner: Manner = Manner()) -> None:
+BARE = Manner()
+
+
+def assign(state: State, node: Node, context: Context, statement: Node, manner: Manner = BARE) -> None:
     """State what one assignment node gives; `statement` is the node a comment stands behind or above."""
-    match = _ASSIGNMENT.match(state.text, node.start_byte, node.end_byte)
+    around = statement.start_byte, statement.end_byte
+    assign_at(state, (node.start_byte, node.end_byte), context, around, manner, node)
+
+
+def assign_at(
+    state: State,
+    span: tuple[int, int],
+    context: Context,
+    statement: tuple[int, int],
+    manner: Manner,
+    node: Node | None = None,
+) -> None:
+    """State what `NAME=VALUE` at `span` gives; `node` is there to take arrays apart."""
+    text, end = state.text, span[1]
+    match = _ASSIGNMENT.match(text, *span)
     if match is None:
         return
-    name = Word(state.source, match[1], *match.span(1), range(*match.span(1)))
-    shell_uses.scan(state, match.end(), node.end_byte, context, own=match[1])
-    array = state.text.startswith("(", match.end())
+    at = match.end()
+    if text.find("$", at, end) != -1:
+        shell_uses.scan(state, at, end, context, own=match[1])
+    array = text.startswith("(", at)
     if array:
-        value = Word(state.source, state.text[match.end() : node.end_byte], match.end(), node.end_byte, ())
-        define(state, match[1], _elements(state, node), context, bool(match[3]))
+        value = Word(state.source, text[at:end], at, end, ())
+        define(state, match[1], _elements(state, node) if node is not None else [], context, bool(match[3]))
     else:
-        value = read_word(state.source, match.end(), node.end_byte)
+        value = read_word(state.source, at, end)
         if not match[2]:
             define(state, match[1], [value], context, bool(match[3]))
     if match[2]:
         return
-    comment = state.comment(statement.start_byte, statement.end_byte)
+    start, stop = match.span(1)
+    name = Word(state.source, match[1], start, stop, range(start, stop))
     op: Op = "append" if match[3] else "set"
-    give(state, op, name, value, context, manner, comment, known=False if array else None)
+    give(state, op, name, value, context, manner, state.comment(*statement), known=False if array else None)
 
 
 def name_of(state: State, node: Node) -> str:
@@ -99,9 +118,9 @@ def give(
 
 def grows(op: Op, name: str, value: Word) -> bool:
     """`A=$A:x`, `A+=x`: what grows was probably there before, and then it is exported already."""
-    if op == "append":
+    if op == "append" or not value.expansions or len(value.text) <= len(name) + 3:
         return False
-    return any(e.name == name and e.kind == "plain" for e in value.expansions) and len(value.text) > len(name) + 3
+    return any(e.name == name and e.kind == "plain" for e in value.expansions)
 
 
 def contained(op: Op, name: Word, context: Context) -> tuple[Op, Word, str, str, Context]:
@@ -117,15 +136,21 @@ def contained(op: Op, name: Word, context: Context) -> tuple[Op, Word, str, str,
 
 def define(state: State, name: str, words: list[Word], context: Context, append: bool) -> None:
     """Remember the words of a variable, for launchers that are given `$ARGS`."""
-    if words and words[0].variable() == name:
-        words, append = words[1:], True
-    elif len(words) == 1 and (leading := words[0].leading_variable()) and leading[0] == name:
-        words, append = [words[0].part(leading[1])], True
+    if words and words[0].expansions and words[0].expansions[0].name == name:
+        words, append = _without_itself(words, name, append)
     known = state.definitions.get(name, [])
     if not append:
         known = [d for d in known if d.branch[: len(context.branch)] != context.branch]
     if len(known) < MOST_DEFINITIONS:
         state.definitions[name] = [*known, Definition(words, context.branch, append)]
+
+
+def _without_itself(words: list[Word], name: str, append: bool) -> tuple[list[Word], bool]:
+    """`A="$A x"` and `A=("${A[@]}" x)` append to what was there."""
+    if words[0].variable() == name:
+        return words[1:], True
+    leading = words[0].leading_variable() if len(words) == 1 else None
+    return ([words[0].part(leading[1])], True) if leading and leading[0] == name else (words, append)
 
 
 def _elements(state: State, node: Node) -> list[Word]:

@@ -22,6 +22,7 @@ _PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
 _INTERESTING = re.compile(
     r"[$\"'`]|docker|podman|mpirun|mpiexec|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z"
 )
+_FIRST_WORD = re.compile(r"[A-Za-z0-9_./:+~-]+(?=\s|\Z)")
 _VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
 _PINNED = re.compile(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
 
@@ -86,6 +87,28 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
             shell_run.run(state, words, context)
     if "$" in state.text[first:last]:
         _uses(state, parts, program == ":" or _prints(program, context), context)
+
+
+def plain(state: State, start: int, end: int, context: Context) -> bool:
+    """Deal with a command that gives, starts and carries nothing: state its uses. False: it is more than that."""
+    text = state.text
+    match = _FIRST_WORD.match(text, start, end)
+    if match is None:
+        return False
+    name = match[0]
+    program = name.rsplit("/", 1)[-1]
+    if program in ("echo", "printf"):
+        if (context.output is not None and context.output.kind not in ("argument", "capture", "pipe")) or "-v" in text[
+            start : start + 12
+        ]:
+            return False
+    elif program in _known_programs() or _INTERESTING.search(name):
+        return False
+    if text.find("<<", start, end) != -1 or text.find(">", start, end) != -1:
+        return False
+    if text.find("$", start, end) != -1:
+        shell_uses.scan(state, start, end, context, printing=program == ":" or _prints(program, context))
+    return True
 
 
 def _uses(state: State, parts: Parts, printing: bool, context: Context) -> None:

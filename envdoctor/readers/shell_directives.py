@@ -21,8 +21,6 @@ _PROGRAMS = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "FLUX:": "flux",
 
 def directives(state: State, context: Context) -> None:
     """State the variables that directives give to the job. No shell expands anything there."""
-    if not any(mark in state.text for mark in ("#SBATCH", "#PBS", "#BSUB", "#FLUX:", "#flux:")):
-        return
     head = _HEAD.match(state.text)
     for match in _DIRECTIVE.finditer(state.text, 0, head.end() if head else 0):
         program = _PROGRAMS[match[1]]

@@ -31,6 +31,8 @@ _BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
 _VALUE = (
     r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
 )
+LOOK_AHEAD = 200
+"""Characters of the following lines that decide how a line of assignments ends."""
 _PAIR = re.compile(r"=\S*[ \t]+[A-Za-z_]\w*\+?=\S*[ \t]*\n")
 _PAIRS = re.compile(
     rf"((?:^|[;{{]|\bthen|\bdo|\belse)[ \t]*(?:[A-Za-z_]\w*\+?={_VALUE}[ \t]+)+[A-Za-z_]\w*\+?={_VALUE}[ \t]*)\n"
@@ -81,8 +83,23 @@ def mask(text: str) -> Masked:
         holes += [match.span() for match in _PLACEHOLDER.finditer(text)]
         text = _PLACEHOLDER.sub(_filler, text)
     careful = _simplified(text)
-    marked = _PAIRS.sub(r"\1;", careful) if _PAIR.search(careful) else careful
+    marked = _with_line_ends(careful)
     return Masked(marked.encode(), None if marked is careful else careful.encode(), sorted(holes), branches)
+
+
+def _with_line_ends(text: str) -> str:
+    """Lines of several assignments and nothing else ended by `;`."""
+    ends: list[int] = []
+    for candidate in _PAIR.finditer(text):
+        start = text.rfind("\n", 0, candidate.start()) + 1
+        if match := _PAIRS.search(text, start, candidate.end() + LOOK_AHEAD):
+            ends.append(match.end() - 1)
+    if not ends:
+        return text
+    characters = list(text)
+    for end in ends:
+        characters[end] = ";"
+    return "".join(characters)
 
 
 def _simplified(text: str) -> str:

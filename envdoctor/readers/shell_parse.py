@@ -27,7 +27,7 @@ def language() -> Language:
 def parse(data: bytes, deadline: float | None = None) -> Tree | None:
     """The syntax tree of a script; None where the parser was not done at the deadline (`time.monotonic`)."""
     limit = time.monotonic() + LONGEST if deadline is None else deadline
-    if len(data) <= CHUNK // 16:
+    if len(data) <= CHUNK // 2:
         return Parser(language()).parse(data)
 
     def chunk(offset: int, _point: object) -> bytes:

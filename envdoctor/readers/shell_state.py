@@ -169,10 +169,12 @@ class State:
             given, place, given_place = Value("unknown"), name_place, None
         else:
             given, given_place = self.value(value, known), self.value_place(value)
-            own = name.source is value.source is self.source
-            place = self.place(name.start, max(value.end, name.end)) if own else span_place(name, value)
             if carrier is not None:
                 place = self.place_of(carrier)
+            elif name.source is value.source is self.source:
+                place = self.place(name.start, max(value.end, name.end))
+            else:
+                place = span_place(name, value)
         branch = added(context.branch, name.branch)
         if self.masked.branches and name.source is self.source:
             branch = self.masked.around(name.start) + branch
@@ -283,11 +285,13 @@ class State:
     def comment(self, start: int, end: int) -> str:
         """The comment behind a statement on its line, or else the lines of comment right above it."""
         text = self.text
-        match = _TRAILING.match(text, end, _line_end(text, end))
-        if match and text[match.start(1) - 2] in " \t;&)}":
-            return match[1].lstrip("#").strip()
+        line_end = _line_end(text, end)
+        if line_end != end and text.find("#", end, line_end) != -1:
+            match = _TRAILING.match(text, end, line_end)
+            if match and text[match.start(1) - 2] in " \t;&)}":
+                return match[1].lstrip("#").strip()
         line_start = text.rfind("\n", 0, start) + 1
-        if not line_start or text[line_start:start].strip() not in ("", "{", "("):
+        if not line_start or (line_start != start and text[line_start:start].strip() not in ("", "{", "(")):
             return ""
         above: list[str] = []
         while line_start > 0 and len(above) < COMMENT_LINES:

@@ -17,6 +17,7 @@ _SPECIAL = re.compile(r"\\.|['\"`]|[$<>]\(", re.DOTALL)
 _EMPTY_TEST = re.compile(r"\s-z\s")
 _HIDING = re.compile(r"['`]|[$<>]\(")
 _TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
+_BEFORE_FORWARDED = frozenset(("=", ":", '"', "'", " ", "\\"))
 PRINTING = re.compile(
     r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
 )
@@ -83,7 +84,12 @@ def _defaults(state: State, start: int, end: int, context: Context, hidden: list
 
 def _quiet(text: str, at: int, name: str, hidden: list[tuple[int, int]]) -> bool:
     """Whether a reference is no use here: escaped, hidden, or the variable forwarded under its own name."""
-    return _escaped(text, at) or _forwarded(text, at, name) or _within(hidden, at)
+    before = text[at - 1 : at]
+    if before == "\\" and _escaped(text, at):
+        return True
+    if before in _BEFORE_FORWARDED and _forwarded(text, at, name):
+        return True
+    return bool(hidden) and _within(hidden, at)
 
 
 def _within(spans: list[tuple[int, int]], at: int) -> bool:

@@ -27,6 +27,9 @@ ARGUMENT = Output("argument")
 MOST_BRANCHES = 40
 MOST_SUBSTITUTIONS = 30
 _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
+EXPORT = re.compile(r"export[ \t]+([A-Za-z_]\w*\+?=(?:[^\s\"'`$\\(]*|\"(?:[^\"\\`$]|\$(?!\())*\"|'[^']*'))", re.ASCII)
+"""`export A=value` with nothing more and no command in it: most declarations are that."""
+EXPORTED = shell_assignments.Manner("export", "yes")
 _BACKGROUND = re.compile(r"[ \t]*&(?![&>])")
 
 
@@ -97,8 +100,13 @@ def _values(walker: Walker, nodes: Iterable[Node], context: Context) -> None:
 
 
 def _declaration(walker: Walker, node: Node, context: Context) -> None:
-    shell_assignments.declare(walker.state, node, settled(walker, node, context))
-    _values(walker, node.named_children, context)
+    state, start, end = walker.state, node.start_byte, node.end_byte
+    inner = settled(walker, node, context)
+    if match := EXPORT.fullmatch(state.text, start, end):
+        shell_assignments.assign_at(state, (match.start(1), end), inner, (start, end), EXPORTED)
+    else:
+        shell_assignments.declare(state, node, inner)
+        _values(walker, node.named_children, context)
 
 
 def _unset(walker: Walker, node: Node, context: Context) -> None:
@@ -106,6 +114,11 @@ def _unset(walker: Walker, node: Node, context: Context) -> None:
 
 
 def _command(walker: Walker, node: Node, context: Context) -> None:
+    state, start, end = walker.state, node.start_byte, node.end_byte
+    if shell_commands.plain(state, start, end, context):
+        if _SUBSTITUTION.search(state.text, start, end):
+            walker.push_substitutions(node.named_children, context.into(ARGUMENT))
+        return
     children = node.named_children
     redirects = [child for child in children if child.type in REDIRECTS]
     if redirects:

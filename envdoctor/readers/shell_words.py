@@ -46,7 +46,7 @@ _DEEPEST = 20
 """`${A:-${B:-...}}` is followed so many levels for its fallback."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Expansion:
     """One `$...` or backquote part of a word; `name` is empty where it is no variable, `operand` what follows it."""
 
@@ -193,6 +193,9 @@ def value_of(word: Word, known: bool = True) -> Value:
         return Value("unknown", word.text)
     if word.literal:
         return Value("literal", word.text)
+    first = word.expansions[0]
+    if len(word.expansions) == 1 and "$" not in first.operand and first.name.isidentifier():
+        return Value("template", word.text, (first.name,), fallback_of(word))
     names = tuple(dict.fromkeys(references(word)))
     if any(e.kind == "command" or not _NAME.fullmatch(e.name) for e in word.expansions):
         return Value("unknown", word.text, names)
@@ -210,13 +213,16 @@ def references(word: Word) -> Iterator[str]:
 
 def fallback_of(word: Word, depth: int = 0) -> str | None:
     """The value when every variable in the word is unset; None where that cannot be told."""
+    if word.expansions and word.expansions[0].kind == "plain":
+        return None
     pieces: list[str] = []
     done = 0
     for expansion in word.expansions:
         pieces.append(word.text[done : expansion.start])
         done = expansion.end
         if expansion.kind == "default" and depth < _DEEPEST:
-            inner = fallback_of(_operand(expansion.operand), depth + 1)
+            operand = expansion.operand
+            inner = operand if _PLAIN_WORD.fullmatch(operand) else fallback_of(_operand(operand), depth + 1)
             if inner is None:
                 return None
             pieces.append(inner)
