@@ -124,7 +124,7 @@ def _variable(
         if len(alternative) == 1 and _SHELL_TEXT.search(alternative[0].text):
             state.embed(alternative[0].as_source(), "shell", inner.scope, inner.branch)
         else:
-            pieces = [piece for word in alternative for piece in word.split()]
+            pieces = [piece.seen_at(words[0]) for word in alternative for piece in word.split()]
             whole = pieces + words[1:]
             result += _assigned(state, whole, inner) if whole and whole[0].assignment() else [(whole, inner)]
     return result
@@ -287,4 +287,6 @@ def texts(words: Sequence[Word]) -> list[str]:
 
 
 def _span(words: Sequence[Word]) -> Place:
-    return span_place(words[0], words[-1])
+    """From the first word to the last, where they are used."""
+    first, last = words[0].used or words[0], words[-1].used or words[-1]
+    return span_place(first, last)

@@ -42,6 +42,9 @@ class FullError(Exception):
     """There are more facts than anybody wants to read."""
 
 
+_NO_COMMENT = re.compile(r"#(?:!|SBATCH\b|PBS\b|BSUB\b|FLUX:)")
+
+
 @dataclass(slots=True)
 class Output:
     """Where the output of a command goes.
@@ -243,10 +246,12 @@ class State:
             alternatives = [[piece for whole in words for piece in whole.split()] for words in alternatives]
         if len(alternatives) > 1 and not all(words and words[0].text.startswith("-") for words in alternatives):
             return [word]
+        if any(words and words[0].computed for words in alternatives):
+            return [word]
         result: list[Word] = []
         for piece in [piece for words in alternatives for piece in words]:
             if len(result) < MOST_WORDS:
-                result += [w.under(piece.branch) for w in self.expanded(piece, depth + 1)]
+                result += [w.under(piece.branch).seen_at(word) for w in self.expanded(piece, depth + 1)]
         return result
 
 
@@ -297,7 +302,7 @@ class State:
         while line_start > 0 and len(above) < COMMENT_LINES:
             previous = text.rfind("\n", 0, line_start - 1) + 1
             line = text[previous : line_start - 1].lstrip()
-            if not line.startswith("#") or line.startswith("#!"):
+            if not line.startswith("#") or _NO_COMMENT.match(line):
                 break
             above.append(line.lstrip("#").strip())
             line_start = previous

@@ -17,6 +17,8 @@ _SPECIAL = re.compile(r"\\.|['\"`]|[$<>]\(", re.DOTALL)
 _EMPTY_TEST = re.compile(r"\s-z\s")
 _HIDING = re.compile(r"['`]|[$<>]\(")
 _TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
+_EVERYWHERE = frozenset(("HOME", "USER", "PATH", "SHELL", "HOSTNAME"))
+"""Used by every second script; that says nothing of a project's own variables."""
 _BEFORE_FORWARDED = frozenset(("=", ":", '"', "'", " ", "\\"))
 PRINTING = re.compile(
     r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
@@ -41,7 +43,7 @@ def scan(state: State, start: int, end: int, context: Context, own: str = "", pr
         return
     for match in _REFERENCE.finditer(text, at, end):
         name = match[1]
-        if name != own and not _quiet(text, match.start(), name, hidden):
+        if name != own and name not in _EVERYWHERE and not _quiet(text, match.start(), name, hidden):
             state.use(name, state.place(match.start(1), match.end(1)))
     if "((" in part:
         _arithmetic(state, at, end, own)

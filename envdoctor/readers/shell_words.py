@@ -42,6 +42,8 @@ _NESTING = re.compile(r"\\.|['\"`(){}]|\$\(|\$\{", re.DOTALL)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?=)", re.ASCII)
 _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_DECIDED = ("default", "alternative")
+"""Kinds of expansion that say what the value is where the parameter is not given: `${1:-x}`."""
 _DEEPEST = 20
 """`${A:-${B:-...}}` is followed so many levels for its fallback."""
 
@@ -69,6 +71,8 @@ class Word:
     expansions: tuple[Expansion, ...] = ()
     branch: tuple[Branch, ...] = ()
     """Conditions under which the word is there at all (a flag that was put into a variable in an `if`)."""
+    used: Word | None = None
+    """The variable that stands for the word where it is used."""
 
     @property
     def literal(self) -> bool:
@@ -93,7 +97,19 @@ class Word:
         more = tuple(b for b in branch if b not in self.branch)
         if not more:
             return self
-        return Word(self.source, self.text, self.start, self.end, self.offsets, self.expansions, self.branch + more)
+        branch = self.branch + more
+        return Word(self.source, self.text, self.start, self.end, self.offsets, self.expansions, branch, self.used)
+
+    def seen_at(self, used: Word) -> Word:
+        """The same word, where `used` stands for it."""
+        return Word(self.source, self.text, self.start, self.end, self.offsets, self.expansions, self.branch, used)
+
+    @property
+    def computed(self) -> bool:
+        """Whether the whole word is the output of a command."""
+        if len(self.expansions) != 1 or self.expansions[0].kind != "command":
+            return False
+        return self.expansions[0].start == 0 and self.expansions[0].end == len(self.text)
 
     def place(self) -> Place:
         """Where the word stands."""
@@ -197,7 +213,7 @@ def value_of(word: Word, known: bool = True) -> Value:
     if len(word.expansions) == 1 and "$" not in first.operand and first.name.isidentifier():
         return Value("template", word.text, (first.name,), fallback_of(word))
     names = tuple(dict.fromkeys(references(word)))
-    if any(e.kind == "command" or not _NAME.fullmatch(e.name) for e in word.expansions):
+    if any(e.kind == "command" or not (_NAME.fullmatch(e.name) or e.kind in _DECIDED) for e in word.expansions):
         return Value("unknown", word.text, names)
     return Value("template", word.text, names, fallback_of(word))
 

@@ -178,6 +178,13 @@ def test_launch_inside_another_lies_inside_its_place() -> None:
     assert outer.words == ("srun", "-N", "2", "python", "x.py")
 
 
+def test_launch_through_a_variable_stands_where_it_is_used() -> None:
+    (launch,) = read("CMD='torchrun x.py'\n\nexport A=1\n$CMD --lr 1\nOUT=$(cmd)\n").launches
+    assert (launch.place.line, launch.place.column, launch.place.end_line) == (4, 1, 4)
+    outer, inner = read("RUN='torchrun x.py'\nID=$(cmd)\nsrun --jobid $ID $RUN").launches
+    assert (inner.place.line, outer.words) == (3, ("srun", "--jobid", "$ID", "torchrun", "x.py"))
+
+
 FLAGS = [
     ('ARGS="-x A=1 -x B"\nmpirun $ARGS ./a', ["set A=1", "pass B"]),
     ("ARGS=(-x A=1)\nARGS+=(-x \"B=2\")\nmpirun \"${ARGS[@]}\" ./a", ["set A=1", "set B=2"]),
