@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PRECEDENCE = {
     "ghost-variable": ("misnamed-variable",),
-    "nondeterministic-option": ("contradictory",),
+    "nondeterministic-option": ("contradictory", "bad-value"),
     "ineffective-setting": ("contradictory",),
     "not-forwarded": ("not-exported",),
 }
@@ -38,6 +38,7 @@ class Result:
     errors: list[str] = field(default_factory=list)
     excerpts: dict[tuple[str, int], str] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    rules: Sequence[Rule] = ()
 
     def worst(self) -> int:
         """Index in SEVERITIES of the worst finding that counts; -1 where there is none."""
@@ -204,7 +205,7 @@ class Engine:
             "by_severity": dict(Counter(f.severity for f in shown)),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
-        return Result(shown, len(found) - len(shown), problems, self.project.errors, excerpts, summary)
+        return Result(shown, len(found) - len(shown), problems, self.project.errors, excerpts, summary, self.rules)
 
     def _line(self, path: str, number: int) -> str | None:
         lines = self.project.text(path).split("\n")

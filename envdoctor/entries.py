@@ -22,6 +22,13 @@ SELF_RETURNING = re.compile(
     r"\.(?:cuda|cpu|to|half|float|double|bfloat16|train|eval|requires_grad_|share_memory|compile)\(\)"
 )
 """Methods that return the object itself, so that what follows is still a method of it."""
+CALLED = re.compile(
+    r"__(?:call|getitem|getitems|iter|next)__$|forward$|call$|build$|(?:train|fit|run|step|epoch|update|compute|loss"
+    r"|collate|setup|prepare|configure|on_)|\w*_(?:step|epoch|loop|dataloader|loader|dataset|batch)$"
+)
+"""Methods that frameworks and loops call on an object."""
+UNUSED = re.compile(r"val|eval|test|predict|infer|generat|export|example|sample")
+"""Methods that are no part of a training."""
 MOST_STEPS = 20_000
 DEEPEST = 40
 NEAR = 2
@@ -54,6 +61,8 @@ class Step:
     """Whether the call leads into a function or class of the project."""
     site: Place | None = None
     """The place in the entry that leads here."""
+    likely: bool = True
+    """Whether the call plainly runs: methods that nothing is seen to call may run or not."""
 
 
 @dataclass(slots=True)
@@ -90,9 +99,10 @@ class Walker:
         self._entered: set[tuple[str, str]] = set()
         self._loaded = {entry.path}
         self._site: Place | None = None
-        self._classes: dict[tuple[str, str], tuple[Target, Process]] = {}
+        self._classes: dict[tuple[str, str], tuple[Target, Process, Place | None]] = {}
         self._process = Process()
         self._ordered = True
+        self._likely = True
         self._importing = 0
         self._processes = 0
 
@@ -120,7 +130,7 @@ class Walker:
 
     def _run(self, facts: FileFacts, function: Definition | None, outer: tuple[Branch, ...], depth: int) -> None:
         is_entry = facts is self.program.facts
-        at_top = self._site is None
+        site = self._site
         for event in self.modules.outline(facts).events.get(function.name if function else "", ()):
             if len(self.program.steps) >= MOST_STEPS:
                 return
@@ -129,14 +139,13 @@ class Walker:
                 if any(_never(branch, is_entry) for branch in event.branch):
                     continue
                 conditions = outer + _scoped(event.branch, facts.path)
-            if at_top and is_entry:
+            if is_entry:
                 self._site = event.place
             if isinstance(event, Call):
                 self._call(event, facts, function, conditions, depth)
             elif function is not None or is_entry:
                 self._imported(event, facts, conditions, depth)
-        if at_top:
-            self._site = None
+        self._site = site
 
     def _imported(self, event: Inclusion, facts: FileFacts, conditions: tuple[Branch, ...], depth: int) -> None:
         module = self.modules.module(event.target, facts.path, self.home)
@@ -186,7 +195,7 @@ class Walker:
     def _made(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
         """An object of one of the project's classes is made: its `__init__` runs, the rest may run later."""
         key = (target.facts.path, target.definition.name)
-        self._classes.setdefault(key, (target, self._process))
+        self._classes.setdefault(key, (target, self._process, self._site))
         start = self.modules.method(target, "__init__", self.home)
         if start is not None:
             self._enter(start, conditions, depth)
@@ -233,27 +242,32 @@ class Walker:
         self._process, self._ordered = before
 
     def _rest(self) -> None:
-        """Methods of the objects that were made: they run at some time."""
+        """Methods of the objects that were made: those that frameworks call, and then those that may run or not."""
         self._ordered = False
-        done: set[tuple[str, str]] = set()
-        while waiting := [key for key in self._classes if key not in done]:
-            for key in waiting:
-                done.add(key)
-                target, process = self._classes[key]
-                self._methods(target, process)
+        for likely in (True, False):
+            self._likely = likely
+            done: set[tuple[str, str]] = set()
+            while waiting := [key for key in self._classes if key not in done]:
+                for key in waiting:
+                    done.add(key)
+                    self._methods(*self._classes[key])
 
-    def _methods(self, owner: Target, process: Process) -> None:
-        names = [owner.definition.name]
-        loader = is_dataset({*self.modules.bases(owner, self.home), owner.definition.name})
+    def _methods(self, owner: Target, process: Process, site: Place | None) -> None:
+        name = owner.definition.name
+        loader = is_dataset({*self.modules.bases(owner, self.home), name})
+        self._site = site
         for definition in list(self.modules.outline(owner.facts).definitions.values()):
-            if definition.kind != "function" or definition.name.rpartition(".")[0] not in names:
+            if definition.kind != "function" or definition.name.rpartition(".")[0] != name:
                 continue
             if not loader and self._was_seen(owner.facts.path, definition.name):
                 continue
             method = definition.name.rpartition(".")[2]
+            if self._likely and not (CALLED.match(method) and not UNUSED.search(method)):
+                continue
             self._process = Process("loader") if loader and method != "__init__" else process
             self._enter(Target(owner.facts, definition), (), 0)
         self._process = Process()
+        self._site = None
 
 
 def _never(branch: Branch, is_entry: bool) -> bool:

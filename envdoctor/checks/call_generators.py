@@ -26,7 +26,7 @@ def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
     seeders = _seeding_names(parameters)
     for step in program.steps:
         call = step.call
-        if step.local or call.kind != "call":
+        if step.local or call.kind != "call" or not step.likely:
             continue
         if named(call.name, seeders):
             source = _entropy(call, parameters["entropy"])

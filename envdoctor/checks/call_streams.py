@@ -103,14 +103,14 @@ class Roles:
         for name in role.partial:
             streams[name].partial.append(step)
         if not step.local and call.kind == "call":
-            if role.models or (role.draws and self._for_training(call)):
+            if step.likely and (role.models or (role.draws and self._for_training(call))):
                 for name in (*role.models, *role.draws):
                     streams[name].draws.append(step)
             if role.unseen or self._handed_a_seed(call):
                 for stream in streams.values():
                     stream.seeds.append(step)
         for data in role.arguments:
-            if draws_unseeded(call, data):
+            if step.likely and draws_unseeded(call, data):
                 streams[data["stream"]].draws.append(step)
 
     def _for_training(self, call: Call) -> bool:
