@@ -1,0 +1,75 @@
+"""`envdoctor scan --fix`, `--diff` and `--add-ignores`: changes made, shown, or kept from being needed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+
+from envdoctor import fix_apply, fix_files, fix_ignores
+from envdoctor.discovery import Found
+from envdoctor.errors import UserError
+from envdoctor.fix_apply import Judge, Made
+from envdoctor.fix_files import Change
+from envdoctor.reports import counted, printable
+
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
+def write(arguments: argparse.Namespace, judge: Judge, found: Found) -> list[str]:
+    """Write what was asked for, and say on standard error what was done; the report is about what is left.
+
+    What could not be written is returned; all other files are written.
+    """
+    made = _changes(arguments, judge, found.files)
+    allowed = fix_files.trees(arguments.paths)
+    written = [(change.path, fix_files.write(found.root, change, allowed)) for change in made.changes]
+    errors = [f"{path}: not written: {reason}" for path, reason in written if reason]
+    _tell(made.refused)
+    what = [f"{made.fixed} fixed"] if made.fixed else []
+    what += [f"{made.ignored} ignored by new comments"] if made.ignored else []
+    if files := len(made.changes) - len(errors):
+        _tell([f"{', '.join(what)}; {counted(files, 'file')} written"])
+    return errors
+
+
+def show(arguments: argparse.Namespace, judge: Judge, found: Found) -> int:
+    """A unified diff on standard output, in the bytes of the files: 1 where something would change, 2 on errors."""
+    import difflib
+
+    made = _changes(arguments, judge, found.files)
+    out = bytearray()
+    for change in made.changes:
+        old, new = _LINE.findall(change.before), _LINE.findall(change.after)
+        was, becomes = (f"{side}/{change.path}".encode("utf-8", "surrogateescape") for side in "ab")
+        for line in difflib.diff_bytes(difflib.unified_diff, old, new, was, becomes):
+            out += line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+    _tell([*found.errors, *made.refused])
+    if sys.stdout.isatty():
+        sys.stdout.write("".join(f"{printable(line)}\n" for line in out.decode("utf-8", "replace").split("\n")[:-1]))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(bytes(out))
+    return 2 if found.errors else int(bool(made.changes))
+
+
+def _changes(arguments: argparse.Namespace, judge: Judge, files: Sequence[str]) -> Made:
+    """What was asked for, in memory: fixes first, then comments for what they leave."""
+    if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
+        raise UserError("--unsafe-fixes goes with --fix or --diff")
+    fixing = arguments.fix or not arguments.add_ignores
+    made = fix_apply.make(judge, files, arguments.unsafe_fixes) if fixing else Made()
+    if not arguments.add_ignores:
+        return made
+    now = {change.path: change for change in made.changes}
+    more = fix_ignores.add(judge, files, {path: change.after for path, change in now.items()})
+    for change in more.changes:
+        before = now[change.path].before if change.path in now else change.before
+        now[change.path] = Change(change.path, before, change.after)
+    return Made(list(now.values()), made.fixed, [*made.refused, *more.refused], more.ignored)
+
+
+def _tell(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(f"envdoctor: {printable(line)}", file=sys.stderr)

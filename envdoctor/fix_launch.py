@@ -1,0 +1,50 @@
+"""Adds what a launch needs to hand a variable on: `-x NAME`, `-e NAME`, or ALL in its list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from envdoctor.facts import Place
+from envdoctor.findings import Edit, Finding
+from envdoctor.fix_bytes import on_line
+
+_FLAG = re.compile(r"add (-x|-e|--env) (\w+)\Z")
+_LIST = re.compile(r"(--export=)(?!ALL\b|NONE\b|NIL\b)(?=[A-Za-z_])")
+LAUNCHERS = r"(?:\S*/)?(?:docker|podman|nerdctl)[ \t]+(?:run|exec)|(?:\S*/)?(?:mpirun|mpiexec|orterun|parallel)"
+Lines = Callable[[str], Sequence[str]]
+
+
+def forwarding(finding: Finding, lines: Lines) -> tuple[Edit, ...]:
+    """Edits of the launches that a finding says lose a variable; none where one of them is not plain."""
+    edits = []
+    for related in finding.related:
+        if related.message == "lost here":
+            edit = _edit(finding, related.place, lines(related.place.path))
+            if edit is None:
+                return ()
+            edits.append(edit)
+    return tuple(edits)
+
+
+def _edit(finding: Finding, place: Place, lines: Sequence[str]) -> Edit | None:
+    if not 0 < place.line <= len(lines):
+        return None
+    if finding.help == "add ALL to --export":
+        return _list(place, lines)
+    flag = _FLAG.match(finding.help)
+    text = lines[place.line - 1]
+    launcher = re.compile(rf"(?:{LAUNCHERS})(?=[ \t]|\Z)").match(text, place.column - 1)
+    if flag is None or launcher is None or flag[2] != finding.variable:
+        return None
+    return Edit(on_line(place.path, place.line, launcher.end(), launcher.end()), f" {flag[1]} {flag[2]}")
+
+
+def _list(place: Place, lines: Sequence[str]) -> Edit | None:
+    """`--export=A,B` of the launch itself; a list that stands in the directives of the job is left alone."""
+    for number in range(place.line, min(place.end_line, len(lines)) + 1):
+        text = lines[number - 1]
+        start = place.column - 1 if number == place.line else 0
+        if found := _LIST.search(text, start):
+            return Edit(on_line(place.path, number, found.end(1), found.end(1)), "ALL,")
+    return None

@@ -1,0 +1,62 @@
+"""The value that was plainly meant, where exactly one is; whatever is proposed is judged by the catalogue first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.catalog import Catalog, Variable
+from envdoctor.catalog_values import faults, unknown_words
+from envdoctor.facts import Setting
+from envdoctor.findings import Edit
+from envdoctor.fix_bytes import at
+from envdoctor.targets import Target
+
+YES = ("true", "yes", "on", "enable", "enabled", "t", "y")
+NO = ("false", "no", "off", "disable", "disabled", "f", "n")
+
+
+def correction(setting: Setting, lines: list[str], catalog: Catalog, target: Target) -> tuple[str, Edit] | None:
+    """The right value and the edit that writes it; None where it is not plain, or the value not plain text there."""
+    place, variable = setting.value_place, catalog.variable(setting.name)
+    if place is None or variable is None or setting.value.kind != "literal" or at(lines, place) != setting.value.text:
+        return None
+    found = {value for value in _candidates(setting.value.text, variable, catalog, target)
+             if not _faulty(value, setting, variable, catalog, target)}  # fmt: skip
+    if len(found) != 1:
+        return None
+    value = found.pop()
+    return value, Edit(place, value)
+
+
+def _faulty(value: str, setting: Setting, variable: Variable, catalog: Catalog, target: Target) -> bool:
+    found = faults(variable, catalog, value, setting.comment, target.platform, target.versions)
+    return bool(found or unknown_words(variable, catalog, value, target.platform, target.versions))
+
+
+def _candidates(text: str, variable: Variable, catalog: Catalog, target: Target) -> Iterator[str]:
+    """Values that the text can have meant: a switch, a colon or quotes too few or too many, a slip in a word."""
+    grammar = variable.value
+    if grammar is None:
+        return
+    bare = text.strip().strip("\"'")
+    if grammar.type == "bool-int":
+        yield from ("1",) if bare.lower() in YES else ("0",) if bare.lower() in NO else ()
+    if grammar.regex:
+        yield from (value for value in (bare, f":{bare}") if re.fullmatch(grammar.regex, value))
+    words = sorted({word for steps in grammar.words.values() for _, found in steps for word in found})
+    if words and grammar.type in ("enum", "list"):
+        yield from _without_slips(text, words, unknown_words(variable, catalog, text, target.platform, target.versions))
+
+
+def _without_slips(text: str, words: list[str], wrong: list[str]) -> Iterator[str]:
+    """The text with each unknown word replaced by the one word that is a single slip away."""
+    from rapidfuzz.distance import OSA
+
+    for part in wrong:
+        near = [word for word in words if len(word) > 3 and OSA.distance(part.lower(), word.lower()) <= 1]
+        if len(near) != 1 or text.count(part) != 1:
+            return
+        text = text.replace(part, near[0])
+    if wrong:
+        yield text
