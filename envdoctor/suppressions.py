@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.facts import Place
-from envdoctor.findings import Finding
+from envdoctor.findings import Edit, Finding, Fix
 from envdoctor.rulebook import Rulebook
 
 MARK = "envdoctor:"
@@ -26,6 +26,9 @@ class Ignore:
     covers: int
     reason: str = ""
     used: set[str] = field(default_factory=set)
+    whole: Place | None = None
+    """What goes with the comment: the line that it stands on alone, or the blanks in front of it."""
+    names_place: Place | None = None
 
     def silences(self, finding: Finding) -> bool:
         """Whether this comment is about the finding; the name that matched counts as used."""
@@ -46,15 +49,26 @@ def ignores_in(path: str, text: str) -> list[Ignore]:
     if MARK not in text:
         return []
     found = []
-    lines = text.splitlines()
+    lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if MARK not in line or not (match := PATTERN.search(line)):
             continue
         names = tuple(n.strip() for n in (match["names"] or "").split(",") if n.strip())
         place = Place(path, number, match.start() + 1, number, match.start() + 1 + len(match[0].rstrip()))
         covers = 0 if match["form"] == "ignore-file" else _covered(lines, number, match)
-        found.append(Ignore(names, place, covers, match["rest"].strip().lstrip("-").strip()))
+        ignore = Ignore(names, place, covers, match["rest"].strip().lstrip("-").strip())
+        ignore.whole = _whole(place, lines, match)
+        if match["names"] is not None:
+            ignore.names_place = Place(path, number, match.start("names") + 1, number, match.end("names") + 1)
+        found.append(ignore)
     return found
+
+
+def _whole(place: Place, lines: Sequence[str], match: re.Match[str]) -> Place:
+    before = lines[place.line - 1][: match.start()].rstrip(" \t")
+    if before or place.line == len(lines):
+        return Place(place.path, place.line, len(before) + 1, place.line, len(lines[place.line - 1]) + 1)
+    return Place(place.path, place.line, 1, place.line + 1, 1)
 
 
 def _covered(lines: Sequence[str], number: int, match: re.Match[str]) -> int:
@@ -86,5 +100,24 @@ def complaints(ignores: Sequence[Ignore], rulebook: Rulebook, selected: set[str]
             else:
                 what = f"{known.id} {known.name}" if known else "anything"
                 message = f"this comment silences nothing: {what} is not reported here"
-            found.append(Finding(rule.id, rule.name, rule.severity, rule.confidence, ignore.place, message, rule.fix))
+            found.append(
+                Finding(rule.id, rule.name, rule.severity, rule.confidence, ignore.place, message, rule.fix,
+                        fix=_removal(ignore, rulebook, selected))
+            )  # fmt: skip
     return found
+
+
+def _removal(ignore: Ignore, rulebook: Rulebook, selected: set[str]) -> Fix | None:
+    """Take out the names that silence nothing, or the comment where all do.
+
+    Unsafe where a name is unknown: it was meant for some rule, and the reason beside it may be worth keeping.
+    """
+    known = {name: rulebook.find(name) for name in ignore.names}
+    stale = [name for name, rule in known.items() if rule is None or (name not in ignore.used and rule.id in selected)]
+    safe = all(known[name] is not None for name in stale)
+    kept = [name for name in ignore.names if name not in stale]
+    if not kept and ignore.whole is not None:
+        return Fix("remove the comment", (Edit(ignore.whole, ""),), safe)
+    if ignore.names_place is None:
+        return None
+    return Fix(f"ignore only {', '.join(kept)}", (Edit(ignore.names_place, ", ".join(kept)),), safe)
