@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -15,9 +14,14 @@ from envdoctor.engine import Engine, Result, selected, unknown_selectors
 from envdoctor.errors import UserError
 from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
+from envdoctor.reports import outputs
+from envdoctor.reports.outputs import output
 from envdoctor.rulebook import Rule, Rulebook, load_rulebook
 from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
+
+FIXES_SHOWN = {"json", "sarif"}
+"""Formats that say how a finding can be put right, edit by edit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore", type=_words, metavar="RULES", help="all but these rules")
     parser.add_argument("--exclude", type=_words, metavar="PATTERNS", help="folders and files to leave out")
     parser.add_argument("--fail-on", choices=configuration.FAIL_ON, help="exit status 1 from this severity on")
-    parser.add_argument("--format", choices=sorted(reports.FORMATS), default="text", help="how to report")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the report to a file")
+    formats = f"how to report, and where to: {', '.join(sorted(reports.FORMATS))}; repeat for several (default: text)"
+    parser.add_argument("--format", type=output, action="append", default=[], metavar="FORMAT[:FILE]", help=formats)
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the format without a file to this one")
     parser.add_argument("--config", metavar="FILE", type=Path, help="this configuration file, and no other")
     parser.add_argument("--hints", action="store_true", help="show hints (severity info) too")
     parser.add_argument("--no-inline-ignores", action="store_true", help="report what ignore comments would silence")
+    parser.add_argument("--fix", action="store_true", help="make the fixes that change nothing that works today")
+    unsafe = "with --fix or --diff: those too that may change what a job does"
+    parser.add_argument("--unsafe-fixes", action="store_true", help=unsafe)
+    parser.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    parser.add_argument("--add-ignores", action="store_true", help="write ignore comments for what is found")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -42,16 +52,36 @@ def _words(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Scan, report, and say by the exit status whether something counts."""
+    wanted = outputs.planned(arguments.format, arguments.output)
     config = _config(arguments)
     rulebook = load_rulebook()
     rules = _rules(rulebook, config)
-    project = _project(config, rules)
-    found = discovery.find(arguments.paths, project.base, config.exclude)
-    engine = Engine(project, load_catalog(), rulebook, rules, arguments.hints, not arguments.no_inline_ignores)
-    engine.level, engine.levels = config.level, config.levels
-    result = engine.judge(found.files, config.complaints)
-    result.errors[:0] = found.errors
-    _write(arguments, result)
+    found = discovery.find(arguments.paths, Path().resolve(), config.exclude)
+
+    def judge(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+        """Judge the files, some of them as they would be after fixes."""
+        project = _project(config, rules)
+        project.overlay = overlay
+        engine = Engine(project, load_catalog(), rulebook, rules, arguments.hints, not arguments.no_inline_ignores)
+        engine.level, engine.levels = config.level, config.levels
+        return engine, engine.judge(found.files, config.complaints)
+
+    unwritten: list[str] = []
+    if arguments.fix or arguments.unsafe_fixes or arguments.diff or arguments.add_ignores:
+        from envdoctor.commands import scan_fix
+
+        if arguments.diff:
+            return scan_fix.show(arguments, judge, found)
+        unwritten = scan_fix.write(arguments, judge, found)
+    engine, result = judge({})
+    if FIXES_SHOWN & {one.format for one in wanted}:
+        from envdoctor.fixes import Fixer
+
+        result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
+    result.errors[:0] = [*found.errors, *unwritten]
+    for error in result.errors:
+        print(f"envdoctor: {reports.printable(error)}", file=sys.stderr)
+    outputs.write(wanted, result)
     return _status(result, config)
 
 
@@ -91,21 +121,6 @@ def _project(config: Config, rules: list[Rule]) -> Project:
             raise UserError(f"--target: {error}") from error
     triggers = {t.encode() for rule in rules for t in rule.triggers} | set(load_catalog().triggers())
     return Project(Path().resolve(), config.root.resolve(), config.exclude, target, tuple(sorted(triggers)))
-
-
-def _write(arguments: argparse.Namespace, result: Result) -> None:
-    """The report to where it was asked for; what went wrong to standard error."""
-    for error in result.errors:
-        print(f"envdoctor: {reports.printable(error)}", file=sys.stderr)
-    colour = arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    text = reports.report(arguments.format, colour).render(result)
-    if arguments.output is None:
-        sys.stdout.write(text)
-        return
-    try:
-        arguments.output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{arguments.output}: cannot be written: {error.strerror}") from error
 
 
 def _status(result: Result, config: Config) -> int:

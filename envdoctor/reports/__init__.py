@@ -8,14 +8,24 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from envdoctor.engine import Result
+from envdoctor.findings import Finding
 
 FORMATS = {
     "text": "envdoctor.reports.text:TextReport",
     "concise": "envdoctor.reports.concise:ConciseReport",
     "json": "envdoctor.reports.json:JsonReport",
+    "github": "envdoctor.reports.github:GithubReport",
+    "gitlab": "envdoctor.reports.gitlab:GitlabReport",
+    "html": "envdoctor.reports.html:HtmlReport",
+    "junit": "envdoctor.reports.junit:JunitReport",
+    "markdown": "envdoctor.reports.markdown:MarkdownReport",
+    "sarif": "envdoctor.reports.sarif:SarifReport",
 }
 """Format name -> module and class; imported when the format is asked for."""
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""What is never sent as it is: control and direction characters, and what UTF-8 or XML 1.0 cannot hold."""
 
 
 class Report(Protocol):
@@ -34,10 +44,39 @@ def report(name: str, colour: bool = False) -> Report:
 
 
 def printable(text: str) -> str:
-    """Text from a scanned file, with control characters shown instead of sent to the terminal."""
+    """Text from a scanned file, with control characters shown instead of sent to the terminal or written to a file."""
     return CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}", text)
 
 
 def counted(number: int, word: str) -> str:
     """`1 finding`, `2 findings`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def refuted(finding: Finding) -> bool:
+    """Whether an experiment said that a finding does not hold; no format may call it a failure."""
+    return finding.confirmation is not None and finding.confirmation.state == "refuted"
+
+
+def paragraphs(finding: Finding) -> list[tuple[str, str]]:
+    """What is said beside the message, as (heading, text): related places, the way out, the confirmation, evidence."""
+    said = [("see", f"{r.place.path}:{r.place.line}: {r.message}") for r in finding.related]
+    said += [("instead", finding.help)] if finding.help else []
+    if finding.confirmation is not None:
+        said.append((finding.confirmation.state, finding.confirmation.reason))
+    return said + [("evidence", line) for line in finding.evidence]
+
+
+def totals(result: Result) -> str:
+    """`3 findings (2 errors, 1 warning) in 12 files with settings; 4 hints not shown (--hints)`."""
+    by_severity = result.summary.get("by_severity", {})
+    parts = [counted(by_severity[s], s) if s != "info" else counted(by_severity[s], "hint")
+             for s in ("error", "warning", "info") if by_severity.get(s)]  # fmt: skip
+    total = len(result.findings)
+    text = f"{counted(total, 'finding')} ({', '.join(parts)})" if total else "No findings"
+    text += f" in {counted(result.summary.get('files', 0), 'file')} with settings"
+    if result.hints:
+        text += f"; {counted(result.hints, 'hint')} not shown (--hints)"
+    if held := result.summary.get("baseline", {}).get("held"):
+        text += f"; {held} more in the baseline"
+    return text

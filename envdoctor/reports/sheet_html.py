@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from envdoctor.findings import Finding
 from envdoctor.live.examination import Examination
-from envdoctor.reports import counted, printable
+from envdoctor.reports import counted
+from envdoctor.reports.html import POLICY, shown
 from envdoctor.reports.sheet import Line, Section, Sheet, findings_lines, sheet_of
 
 STYLE = """
@@ -21,13 +21,7 @@ pre { overflow-x: auto; padding: .6rem; border: 1px solid #8884; }
 .info { color: #27a; } .ok { color: #283; } .absent { opacity: .6; }
 details td { font-size: .85em; opacity: .85; } li { margin: .5rem 0; } code { overflow-wrap: anywhere; }
 """
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 WORDS = {"ok": "ok", "info": "hint", "warning": "warning", "error": "error", "absent": "none", "failed": "failed"}
-
-
-def shown(text: str) -> str:
-    """Text as HTML shows it: nothing in it becomes markup."""
-    return escape(printable(text), quote=True)
 
 
 class HtmlSheet:

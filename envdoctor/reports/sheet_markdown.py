@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.findings import Finding
 from envdoctor.live.examination import Examination
-from envdoctor.reports import printable
+from envdoctor.reports.markdown import escaped, fenced
 from envdoctor.reports.sheet import Section, findings_lines, sheet_of
 
-SPECIAL = re.compile(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-MENTION = re.compile(r"(?<!\w)@(?=\w)")
 WORDS = {"ok": "ok", "info": "hint", "warning": "**warning**", "error": "**error**", "absent": "-", "failed": "failed"}
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is, in one line; nothing in it becomes markup, HTML or a mention."""
-    # Sites link mentions in the finished text, where a backslash is gone: a space without width keeps them apart.
-    return MENTION.sub("@\u200b", SPECIAL.sub(r"\\\1", printable(" ".join(text.split()))))
-
-
-def fenced(lines: list[str]) -> list[str]:
-    """A block of literal text, whose fence is longer than any in it."""
-    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [f"{fence}text", *(printable(line) for line in lines), fence]
 
 
 class MarkdownSheet:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
-from envdoctor.reports import counted, printable
+from envdoctor.reports import printable, totals
 
 CODES = {"error": "1;31", "warning": "1;33", "info": "1;36", "path": "1", "mark": "1;34", "dim": "2"}
 WIDTH = 112
@@ -78,16 +78,7 @@ class TextReport:
         return f"{printable(place.path)}:{place.line}: {self._paint('info', 'note')}: {printable(problem.message)}"
 
     def _closing(self, result: Result) -> str:
-        """`3 findings (2 errors, 1 warning) in 12 files read; 4 hints not shown (--hints)`."""
-        by_severity = result.summary.get("by_severity", {})
-        parts = [counted(by_severity[s], s) if s != "info" else counted(by_severity[s], "hint")
-                 for s in ("error", "warning", "info") if by_severity.get(s)]  # fmt: skip
-        total = len(result.findings)
-        text = f"{counted(total, 'finding')} ({', '.join(parts)})" if total else "No findings"
-        text += f" in {counted(result.summary.get('files', 0), 'file')} with settings"
-        if result.hints:
-            text += f"; {counted(result.hints, 'hint')} not shown (--hints)"
-        return text
+        return totals(result)
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

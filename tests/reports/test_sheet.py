@@ -15,10 +15,10 @@ from envdoctor.live.examination import Examination
 from envdoctor.probes.base import ProbeStatus
 from envdoctor.probes.keys import KEYS
 from envdoctor.probes.node import AFTER, BEFORE
+from envdoctor.reports.markdown import escaped, fenced
 from envdoctor.reports.sheet import FORMATS, PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of, sheet_report
 from envdoctor.reports.sheet_json import examination_json
 from envdoctor.reports.sheet_lines import SAY
-from envdoctor.reports.sheet_markdown import escaped, fenced
 
 HEALTHY, CONTAINER, H100 = "mi300x-8gpu-rocm-6.2", "mi300x-rocm-7.0-container", "h100-8gpu-cuda-12.4"
 EVIL = "\x1b[31m<script>alert(1)</script>|`*_[x](http://x)@all\"'&"
