@@ -9,7 +9,7 @@ from itertools import groupby
 
 from envdoctor.engine import Result
 from envdoctor.findings import SEVERITIES, Confirmation, Finding
-from envdoctor.reports import paragraphs, printable, totals
+from envdoctor.reports import paragraphs, printable, refuted, totals
 from envdoctor.reports.html_style import STYLE
 from envdoctor.rulebook import Rule
 
@@ -88,7 +88,8 @@ def _finding(finding: Finding, line: str | None, linked: bool) -> Iterator[str]:
     place = finding.place
     rule = f"{shown(finding.rule)} {shown(finding.name)}"
     rule = f'<a href="#rule-{shown(finding.rule)}">{rule}</a>' if linked else rule
-    yield f'<article class="{finding.severity}"><h3><span class="severity">{WORDS[finding.severity]}</span> {rule}'
+    kind = f"{finding.severity} dropped" if refuted(finding) else finding.severity
+    yield f'<article class="{kind}"><h3><span class="severity">{WORDS[finding.severity]}</span> {rule}'
     yield f'<span class="soft">line {place.line}, column {place.column}</span> {_state(finding.confirmation)}</h3>'
     yield f"<p>{shown(finding.message)}</p>"
     yield from _excerpt(finding, line)

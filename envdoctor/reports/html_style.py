@@ -11,7 +11,8 @@ body { margin: 0 auto; max-width: 64rem; padding: 1.5rem 1rem 4rem; color: var(-
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; }
 h1 { font-size: 1.6rem; margin: 0; } h1, h2, h3 { line-height: 1.25; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 0; }
+h3 { font-size: 1rem; margin: 0; display: flex; flex-wrap: wrap; gap: .1rem .6rem; align-items: baseline; }
+h3 .soft { font-weight: 400; font-size: .9em; }
 a { color: var(--info); } p { margin: .4rem 0; }
 code, pre, h2.path { font-family: ui-monospace, "DejaVu Sans Mono", "Liberation Mono", Menlo, monospace; }
 code, h2.path, p, h3, td, dd, li { overflow-wrap: anywhere; }
@@ -25,6 +26,7 @@ article { background: var(--card); border: 1px solid var(--line); border-left: .
   border-radius: .4rem; padding: .8rem 1rem; margin: 0 0 1rem; }
 article.error { border-left-color: var(--error); } article.warning { border-left-color: var(--warning); }
 article.info { border-left-color: var(--info); }
+article.dropped { border-left-color: var(--line); }
 .severity { font-weight: 700; } .error > h3 .severity { color: var(--error); }
 .warning > h3 .severity { color: var(--warning); } .info > h3 .severity { color: var(--info); }
 .state { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85em; font-weight: 400; }
@@ -33,7 +35,7 @@ pre { margin: .6rem 0; padding: .5rem .8rem; overflow-x: auto; background: var(-
   border-radius: .3rem; tab-size: 4; }
 pre .soft { user-select: none; margin-right: 1rem; }
 mark { background: var(--mark); color: var(--marked); border-radius: .15rem; padding: .1rem 0; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem .9rem; margin: .6rem 0 0; }
+dl { display: grid; grid-template-columns: minmax(5.5rem, max-content) 1fr; gap: .25rem .9rem; margin: .6rem 0 0; }
 dt { color: var(--soft); } dd { margin: 0; }
 details { margin: .6rem 0 0; } summary { cursor: pointer; color: var(--soft); } ul { margin: .3rem 0; }
 section.rule { margin: 1.4rem 0; }
