@@ -63,6 +63,8 @@ class Step:
     """The place in the entry that leads here."""
     likely: bool = True
     """Whether the call plainly runs: methods that nothing is seen to call may run or not."""
+    bases: frozenset[str] = frozenset()
+    """Base classes of the project's class that is made here, by their dotted names."""
 
 
 @dataclass(slots=True)
@@ -174,6 +176,11 @@ class Walker:
             self._made(target, conditions, depth)
         else:
             self._enter(target, conditions, depth)
+
+    def _bases(self, target: Target | None) -> frozenset[str]:
+        if target is None or target.definition.kind != "class" or not target.definition.bases:
+            return frozenset()
+        return frozenset(self.modules.bases(target, self.home))
 
     def callee(self, name: str, facts: FileFacts) -> Target | None:
         """The function, class or method that a call of this name runs, if it is the project's own."""

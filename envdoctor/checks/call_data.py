@@ -16,6 +16,7 @@ from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
 RANK = re.compile(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
+EVALUATION = re.compile(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
 EPOCH = re.compile(r"(?i)epoch")
 
 
@@ -60,13 +61,18 @@ def _epochs(rule: Rule, context: Context, program: Program) -> Iterator[Finding]
     if not loops and not over:
         return
     for step in program.steps:
-        if named(step.call.name, sampler["names"]) and not _plain_order(step.call):
+        if named(step.call.name, sampler["names"]) and not _plain_order(step.call) and not _evaluates(step.call):
             message = f"{short(step.call)} is never told the epoch: every epoch has the order of the first"
             yield finding(rule, step.call.place, message, help="call set_epoch(epoch) at the start of each epoch")
 
 
 def _loops(step: Step) -> int:
     return sum(b.arm == "loop" for b in step.conditions)
+
+
+def _evaluates(call: Call) -> bool:
+    """A sampler for evaluation: its order does not matter."""
+    return any(EVALUATION.search(text) for text in (call.scope.name, *(a.text for a in call.arguments)))
 
 
 def _plain_order(call: Call) -> bool:

@@ -14,8 +14,12 @@ from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
-BENCHMARK = re.compile(r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf|timing)(?:[/_.-]|$)")
-"""Files that measure speed: what they draw is filling."""
+NO_TRAINING = re.compile(
+    r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf\w*|timing|infer\w*|predict\w*|eval\w*|serv\w*|export\w*"
+    r"|convert\w*|deploy\w*|optimizer_test)(?=[/_.-]|$)"
+)
+"""Files that measure speed or use a model: what they draw is filling."""
+TRAINING = re.compile(r"(?i)train|tune|fit")
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
@@ -24,12 +28,17 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
 
     assert context.programs is not None
     program = context.programs.of(context.facts)
-    if program is None or not trains(program) or BENCHMARK.search(program.path):
+    if program is None or not trains(program) or _no_training(program.path):
         return
     streams = program_streams(rule.parameters, program)
     yield from _unseeded(rule, context, program, streams)
     yield from call_generators.check(rule, context, program)
     yield from call_data.check(rule, context, program, streams)
+
+
+def _no_training(path: str) -> bool:
+    """Whether the name of an entry says that it measures or uses what others train."""
+    return NO_TRAINING.search(path) is not None and not TRAINING.search(path.rpartition("/")[2])
 
 
 def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from envdoctor.entries import MAIN, Process, Program, Step
 from envdoctor.facts import Call
 
 SMALLEST_PORT, PORTS = 1024, 2**16
+WITHOUT_DATA = re.compile(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
+"""Contexts in which a model is made without numbers."""
 SEEN_THROUGH = (
     "random.", "numpy.", "torch.", "tensorflow.", "jax.", "datasets.", "sklearn.", "time.", "os.", "hashlib.",
 )  # fmt: skip
@@ -98,12 +100,12 @@ class Roles:
     def sort(self, step: Step, streams: Mapping[str, Stream]) -> None:
         """Note what a step does to the streams."""
         call, role = step.call, self.of(step.call.name)
-        for name in role.seeds:
+        for name in (*role.seeds, *(s for base in step.bases for s in self.of(base).seeds)):
             streams[name].seeds.append(step)
         for name in role.partial:
             streams[name].partial.append(step)
         if not step.local and call.kind == "call":
-            if step.likely and (role.models or (role.draws and self._for_training(call))):
+            if step.likely and (role.models or role.draws) and self._for_training(call):
                 for name in (*role.models, *role.draws):
                     streams[name].draws.append(step)
             if role.unseen or self._handed_a_seed(call):
@@ -116,6 +118,10 @@ class Roles:
     def _for_training(self, call: Call) -> bool:
         """Whether a draw is for the training, and not for a port or a name, and from the global generator."""
         if any(a.keyword in ("generator", "rng") for a in call.arguments):
+            return False
+        if any(self._unseen.search(branch.condition) for branch in call.branch):
+            return False  # chooses a seed where none was given
+        if any(WITHOUT_DATA.search(branch.condition) for branch in call.branch):
             return False
         if self._elsewhere.search(call.scope.name.rpartition(".")[2]):
             return False

@@ -44,7 +44,7 @@ def trains(program: Program) -> bool:
 
 def _trains(program: Program) -> bool:
     apis = load_apis()
-    names = {step.call.name for step in program.steps if step.call.kind == "call"}
+    names = {step.call.name for step in program.steps if step.call.kind == "call" and step.likely}
     if any(named(n, apis["training"]) and not named(n, apis["not_training"]) for n in names):
         return True
     return any_named(names, apis["loading"]) and any(named(s.call.name, SEEDS) for s in program.steps if not s.local)

@@ -15,6 +15,10 @@ NOT_PARTS = {
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
+UNBOUND = {"np": "numpy", "tf": "tensorflow"}
+"""What a name stands for by convention where the file does not bind it: it came with a `from x import *`."""
+
+
 class Names:
     """What the names of one file stand for.
 
@@ -67,8 +71,8 @@ class Names:
             return self._cache[key]
         found = scope.find(name)
         if found is None:
-            self._cache[key] = name
-            return name
+            self._cache[key] = resolved = UNBOUND.get(name, name)
+            return resolved
         home, bindings = found
         if len(bindings) == 1:
             resolved = self._binding(bindings[0], depth)
