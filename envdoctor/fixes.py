@@ -79,20 +79,22 @@ class Fixer:
         return fix_remove.removal(setting, self.lines(facts.path), facts.kind)
 
     def _only_settings(self, name: str, facts: FileFacts) -> bool:
-        """Every mention of a name in the file, but for comments, is one of its settings: nothing else hangs on it."""
+        """Every mention of a name in the file, comments aside, is in one of its settings: nothing else hangs on it."""
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-        mentions = sum(len(word.findall(line)) for line in self.lines(facts.path) if not _COMMENT.match(line))
-        places = {s.name_place for s in facts.settings if s.name == name and s.name_place is not None}
-        return mentions <= len(places)
+        lines = self.lines(facts.path)
+        mentions = sum(len(word.findall(line)) for line in lines if not _COMMENT.match(line))
+        mine = [s for s in facts.settings if s.name == name]
+        places = {place for s in mine for place in (s.name_place, s.value_place) if place is not None}
+        return mentions <= sum(len(word.findall(at(lines, place))) for place in places)
 
     def _rename(self, finding: Finding, facts: FileFacts) -> Fix | None:
         """The real name in its place, wherever else the file only hands the wrong one on, and in its own value."""
         setting = self._setting(finding, facts)
-        if setting is None or finding.fix is None or finding.fix.edits[0].text == setting.name:
-            return None
+        if setting is None or finding.fix is None or not finding.fix.edits[0].text:
+            return finding.fix
         real = finding.fix.edits[0].text
         if any(s.name == real for s in facts.settings):
-            return None  # both are set: which of them is meant is not ours to say
+            return self._twin(finding, setting, facts)
         others = [s for s in facts.settings if s.name == setting.name and s.op in ("export", "pass", "unset")]
         edits = []
         for one in [setting, *(s for s in others if s is not setting)]:
@@ -103,6 +105,15 @@ class Fixer:
             edits += made
         safe = finding.name == "deprecated-variable" and self._is_read(real, setting, facts)
         return Fix(f"rename {setting.name} to {real}", tuple(dict.fromkeys(edits)), safe)
+
+    def _twin(self, finding: Finding, setting: Setting, facts: FileFacts) -> Fix | None:
+        """The real name is set as well: the one that nothing reads can go. One that is still read is left alone."""
+        edit = self._removal(setting, facts) if finding.name == "misnamed-variable" else None
+        if edit is None:
+            return None
+        prefix = self.catalog.prefix_of(setting.name)
+        closed = self.catalog.variable(setting.name) is not None or (prefix is not None and prefix.closed)
+        return Fix(f"remove {setting.name}", (edit,), closed and self._only_settings(setting.name, facts))
 
     def _named(self, place: Place | None, name: str, real: str) -> list[Edit]:
         """One edit for each time a name stands at a place."""
@@ -126,12 +137,9 @@ class Fixer:
         value = setting.value.known
         if value is not None and faults(new, self.catalog, value, versions=versions):
             return False
-        return self._only_settings(setting.name, facts) and not self._elsewhere(setting.name, facts.path)
-
-    def _elsewhere(self, name: str, path: str) -> bool:
-        """Another file of the project mentions the name, outside of documents: it may set, read or hand it on."""
-        others = (p for p in self.project.files() if p != path and not p.lower().endswith((".md", ".rst", ".txt")))
-        return any(name in self.project.text(other) for other in others)
+        if not self._only_settings(setting.name, facts):
+            return False
+        return not self.project.mentioned(setting.name, facts.path)  # others may set it, read it or hand it on
 
     def _correct(self, finding: Finding, facts: FileFacts) -> Fix | None:
         from envdoctor import fix_values

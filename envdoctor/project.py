@@ -168,6 +168,12 @@ class Project:
         token = name.encode()
         return any(token in data for path in self.files() if (data := self._small(path)) is not None)
 
+    def mentioned(self, name: str, besides: str) -> bool:
+        """Whether a file other than `besides` mentions a variable; documents do not count."""
+        token = name.encode()
+        others = (p for p in self.files() if p != besides and not p.lower().endswith((".md", ".rst", ".txt")))
+        return any(token in data for path in others if (data := self._small(path)) is not None)
+
     def _small(self, path: str) -> bytes | None:
         try:
             data = self._data(path)
