@@ -22,6 +22,7 @@ _PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
 _INTERESTING = re.compile(
     r"[$\"'`]|docker|podman|mpirun|mpiexec|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z"
 )
+_LINE_END = re.compile(r"(?<!\\)\n")
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_./:+~-]+(?=\s|\Z)")
 _VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
 _PINNED = re.compile(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
@@ -71,8 +72,8 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
             shell_assignments.assign(state, assignment, context, node)
         return
     first, last = parts.words[0][0], parts.words[-1][1]
-    if parts.prefix and not state.tolerant:
-        shell_repair.check(state.text, node, children)
+    if not state.tolerant:
+        shell_repair.check(state.text, children)
     name = state.text[first : parts.words[0][1]]
     program = name.rsplit("/", 1)[-1]
     if parts.prefix:
@@ -105,6 +106,8 @@ def plain(state: State, start: int, end: int, context: Context) -> bool:
     elif program in _known_programs() or _INTERESTING.search(name):
         return False
     if text.find("<<", start, end) != -1 or text.find(">", start, end) != -1:
+        return False
+    if _LINE_END.search(text, start, end):
         return False
     if text.find("$", start, end) != -1:
         shell_uses.scan(state, start, end, context, printing=program == ":" or _prints(program, context))

@@ -43,7 +43,7 @@ def _file(state: State, node: Node) -> Output | None:
     if destination is None:
         return None
     if node.end_byte > destination.end_byte and not state.tolerant:
-        shell_repair.check(state.text, node, node.named_children)
+        shell_repair.check(state.text, node.named_children)
     operator = state.text[node.start_byte : destination.start_byte].strip()
     if descriptor is not None and state.text[descriptor.start_byte : descriptor.end_byte] != "1":
         return None

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 _PLACEHOLDER = re.compile(
     r"<(?<=[=:/,@-]<)/?[A-Za-z][^<>\n\"'`$;&|]{0,200}>"
     r"|<(?<=\s<)(?:[A-Z][A-Z0-9_.-]*|[Yy]our[\w .-]{0,80}|[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,12})>(?=\s|$|[\"'/:])"
+    r"|<(?<=\s<)[a-z][\w.-]*>(?=[ \t]*(?:\\?\n|\Z|\#|-))"
 )
 """`X=<PATH>`, `--key <your key>`. `cmd <in >out`, `<(cmd)` and `<<EOF` are left: no blank stands before `>` there
-unless several words do, and what follows a redirection's `>` is a word."""
-_OPERAND = re.compile(r"(\$\{!?\w+(?:\[[^\]\s]{0,100}\])?:?[-=+?])([^{}$\"'`\\\n]+)(?=\})")
+unless several words do, and what follows a redirection's `>` is a word and no option."""
+_OPERAND = re.compile(
+    r"(\$\{!?\w+(?:\[[^\]\s]{0,100}\])?:?[-=+?])((?:[^{}$\"'`\\\n]|\$(?:[A-Za-z_]\w*(?!\w)|\{[A-Za-z_]\w*\}))+)(?=\})"
+)
 _SUBSTRING = re.compile(
     r"(\$\{\w+(?:\[[^\]\s]{0,100}\])?)(:[^-=+?{}\"'`\\\n][^{}\"'`\\\n]*|[#%/^,@](?:[^{}$\"'`\\\n]|\\[^\n])*)(?=\})"
 )
 _ARITHMETIC = re.compile(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){0,500}\)\)")
 _BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
+_HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:\"([\w.!-]+)\"|'([\w.!-]+)'|\\?([A-Za-z_][\w.-]*))")
+_NOT_LINE_END = re.compile(r"[^\n]")
 _VALUE = (
     r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
 )
@@ -82,9 +87,49 @@ def mask(text: str) -> Masked:
     if "<" in text:
         holes += [match.span() for match in _PLACEHOLDER.finditer(text)]
         text = _PLACEHOLDER.sub(_filler, text)
-    careful = _simplified(text)
+    careful = _simplified(_without_heredocs(text) if "<<" in text else text)
     marked = _with_line_ends(careful)
     return Masked(marked.encode(), None if marked is careful else careful.encode(), sorted(holes), branches)
+
+
+def _without_heredocs(text: str) -> str:
+    """The bodies of here-documents filled: they are read on their own, and the grammar at times misses their end."""
+    pieces: list[str] = []
+    missing: set[str] = set()
+    done = body = 0
+    for match in _HEREDOC.finditer(text):
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        if match.start() < done or not _opens(text[line_start : match.start()]):
+            continue
+        line_end = text.find("\n", match.end())
+        body = max(done, line_end + 1) if line_end != -1 else len(text)
+        delimiter = match[2] or match[3] or match[4]
+        end = None if delimiter in missing else _terminator(text, body, delimiter, match[1] == "-")
+        if end is None:
+            missing.add(delimiter)
+        else:
+            pieces += [text[done:body], _NOT_LINE_END.sub("x", text[body:end])]
+            done = end
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _opens(before: str) -> bool:
+    """Whether `<<` after this part of a line is an operator: no comment, no open quote, no arithmetic."""
+    return not (before.lstrip().startswith("#") or before.count('"') % 2 or before.count("'") % 2 or "((" in before)
+
+
+def _terminator(text: str, start: int, delimiter: str, tabs: bool) -> int | None:
+    """Where the line with the delimiter begins."""
+    at = text.find(delimiter, start)
+    while at != -1:
+        line_start = text.rfind("\n", 0, at) + 1
+        end = at + len(delimiter)
+        indent = text[line_start:at]
+        if (not indent or (tabs and not indent.strip("\t"))) and text[end : end + 1] in ("", "\n", "\r"):
+            return line_start
+        at = text.find(delimiter, end)
+    return None
 
 
 def _with_line_ends(text: str) -> str:

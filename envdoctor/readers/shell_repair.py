@@ -1,8 +1,9 @@
 """Places where the parser lost its way, repaired in the text it is given, so that the rest is read as it was meant.
 
-Two kinds: line ends that the grammar overlooked (tree-sitter-bash 0.25 takes the line after `A=1 B=2` for the command
-of these assignments, and now and then the line after `> ${DIR}/file` for another target of the redirection, without
-marking either as an error), and quotes and substitutions that are not closed and would swallow the rest of the script.
+Two kinds: line ends that the grammar overlooked, and quotes and substitutions that are not closed and would swallow
+the rest of the script. tree-sitter-bash 0.25 takes the line after `A=1 B=2` for the command of these assignments, and
+now and then the line after `> ${DIR}/file` for another target of the redirection, or the line after `a |grep ^b|c` for
+more arguments; it marks none of them as an error.
 Every repair replaces one character; values are read from the text itself, not from what the parser is given.
 """
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _CLOSING = {'"': '"', ")": ")", "`": "`"}
+_LINE_END = re.compile(r"(?<!\\)\n")
 _GOES_ON = re.compile(r"[\w/$.]")
 
 
@@ -25,18 +27,18 @@ class MisreadError(Exception):
     """A statement goes on where its line had ended; the script has to be parsed again."""
 
 
-def check(text: str, node: Node, children: Sequence[Node]) -> None:
+def check(text: str, children: Sequence[Node]) -> None:
     """Raise MisreadError where a line end was overlooked in a command or a redirection."""
-    if overlooked_end(text, node.type, children) is not None:
+    if overlooked_end(text, children) is not None:
         raise MisreadError
 
 
-def overlooked_end(text: str, kind: str, children: Sequence[Node]) -> int | None:
+def overlooked_end(text: str, children: Sequence[Node]) -> int | None:
     """Where the part ends that a line end, overlooked by the grammar, separates from what follows it."""
+    if not children or not _LINE_END.search(text, children[0].start_byte, children[-1].end_byte):
+        return None
     parts = [child for child in children if child.type != "comment"]
     for before, after in pairwise(parts):
-        if kind == "command" and before.type not in ("variable_assignment", *REDIRECTS):
-            return None
         if "\n" in text[before.end_byte : after.start_byte].replace("\\\n", ""):
             return before.end_byte
     return None
@@ -48,7 +50,7 @@ def with_line_ends(text: str, data: bytes, tree: Tree) -> bytes:
     for node in _nodes(tree.root_node):
         if node.type in ("command", "file_redirect"):
             children = node.named_children
-            end = overlooked_end(text, node.type, children)
+            end = overlooked_end(text, children)
             if end is None:
                 continue
             result[_statement_end(text, end)] = ord(";")

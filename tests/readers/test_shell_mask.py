@@ -9,6 +9,23 @@ from hypothesis import strategies as st
 from envdoctor.readers.shell_mask import mask
 from envdoctor.readers.shell_parse import parse, parse_part
 
+HEREDOCS = [
+    ("cat <<EOF\n$(x \"\nEOF\nA=1\n", "cat <<EOF\nxxxxx\nEOF\nA=1\n"),
+    ("cat <<-'END'\n\ta b\n\tEND\nA=1\n", "cat <<-'END'\nxxxx\n\tEND\nA=1\n"),
+    ("cat <<EOF\na\n   \n\tEOF b\nEOF\nA=1\n", "cat <<EOF\nx\nxxx\nxxxxxx\nEOF\nA=1\n"),
+    ("cat <<EOF\nA=1\n", "cat <<EOF\nA=1\n"),
+    ("# cat <<EOF\nA=1\nEOF\n", "# cat <<EOF\nA=1\nEOF\n"),
+    ("echo '<<EOF'\nA=1\nEOF\n", "echo '<<EOF'\nA=1\nEOF\n"),
+    ("x=$((1 << y))\nA=1\ny\n", "x=$((111111))\nA=1\ny\n"),
+    ("cmd <<<EOF\nA=1\nEOF\n", "cmd <<<EOF\nA=1\nEOF\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), HEREDOCS)
+def test_bodies_of_heredocs_are_filled(text: str, expected: str) -> None:
+    assert mask(text).data.decode() == expected
+
+
 PIECES = st.sampled_from([
     "X=<A B>", "cmd <in >out", "<(a)", "<<EOF\n", "${A:-a|b}", "${A:$B+1}", "$((A + 10#$B))", "{{ x }}", "{% if a %}",
     "é", "\0", "\r\n", "\n", " ", "A=1 B=2\nfi", "'", '"', "\\", "}", ")", "if x; then ",
@@ -34,6 +51,8 @@ HARD = [
     "export A=<path to data>",
     "export A={{ a | b }}",
     "cmd --key <your-key>",
+    "cmd --port <port>\n",
+    'out="${out:+${out};}1"',
 ]
 
 
@@ -44,7 +63,10 @@ def test_what_the_grammar_does_not_know_is_gone(text: str) -> None:
     assert not tree.root_node.has_error
 
 
-KEPT = ["cmd <in >out", "cmd <<<x", "diff <(a) <(b)", "cmd 2>&1 <in", "sort <in -k 2 >out", "A=${B}", "[[ a < b ]]"]
+KEPT = [
+    "cmd <in >out", "cmd <in> out", "cmd <<<x", "diff <(a) <(b)", "cmd 2>&1 <in", "sort <in -k 2 >out", "A=${B}",
+    "[[ a < b ]]",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", KEPT)

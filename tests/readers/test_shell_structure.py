@@ -113,13 +113,15 @@ MISREAD = [
     "A=1 2>/dev/null B=2 2>/dev/null\npython x.py",
     "if x; then\n  A=1 B=2\nfi\n" * 3,
     "A=1 B=2 # why\n\n\npython x.py",
+    "a -l |grep ^b|awk '{print $2}' |sudo c -P\nsudo d e\nA=1 && \\\n  f",
 ]
 
 
 @pytest.mark.parametrize("text", MISREAD)
 def test_a_line_of_assignments_ends_with_its_line(text: str) -> None:
-    assert all(fact.scope.kind == "process" and fact.exported == "no" for fact in read(text).settings)
-    assert launches(text) in ([], ["python -> x.py"])
+    facts = read(text).settings
+    assert facts and all(fact.scope.kind == "process" and fact.exported == "no" for fact in facts)
+    assert launches(text) in ([], ["python -> x.py"], ["sudo -> c -P", "sudo -> d e"])
 
 
 def test_a_redirection_ends_with_its_line() -> None:
