@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor import config as configuration
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats = f"how to report, and where to: {', '.join(sorted(reports.FORMATS))}; repeat for several (default: text)"
     parser.add_argument("--format", type=output, action="append", default=[], metavar="FORMAT[:FILE]", help=formats)
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the format without a file to this one")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--baseline", metavar="FILE", type=Path, help="only what this baseline does not hold counts")
+    group.add_argument("--write-baseline", metavar="FILE", type=Path, help="write what is found now as the baseline")
     parser.add_argument("--config", metavar="FILE", type=Path, help="this configuration file, and no other")
     parser.add_argument("--hints", action="store_true", help="show hints (severity info) too")
     parser.add_argument("--no-inline-ignores", action="store_true", help="report what ignore comments would silence")
@@ -79,10 +83,27 @@ def run(arguments: argparse.Namespace) -> int:
 
         result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
     result.errors[:0] = [*found.errors, *unwritten]
-    for error in result.errors:
-        print(f"envdoctor: {reports.printable(error)}", file=sys.stderr)
+    told = _against_baseline(arguments, result, found.files, rules)
+    for message in (*result.errors, *told):
+        print(f"envdoctor: {reports.printable(message)}", file=sys.stderr)
     outputs.write(wanted, result)
     return _status(result, config)
+
+
+def _against_baseline(
+    arguments: argparse.Namespace, result: Result, files: Sequence[str], rules: Sequence[Rule]
+) -> list[str]:
+    """Leave out what the baseline holds, or write it first; notices about it."""
+    if arguments.baseline is None and arguments.write_baseline is None:
+        return []
+    from envdoctor import baseline
+
+    scope = baseline.Scope(Path().resolve(), files, {rule.name for rule in rules})
+    if arguments.baseline is not None:
+        return baseline.apply(baseline.load(arguments.baseline), result, scope)
+    if result.errors:
+        raise UserError(f"{arguments.write_baseline}: not written: {result.errors[0]}")
+    return baseline.apply(baseline.write(arguments.write_baseline, result, scope), result, scope)
 
 
 def _config(arguments: argparse.Namespace) -> Config:

@@ -40,7 +40,10 @@ dt { color: var(--soft); } dd { margin: 0; }
 details { margin: .6rem 0 0; } summary { cursor: pointer; color: var(--soft); } ul { margin: .3rem 0; }
 section.rule { margin: 1.4rem 0; }
 body:has(#show-error:not(:checked)) article.error, body:has(#show-warning:not(:checked)) article.warning,
-body:has(#show-info:not(:checked)) article.info { display: none; }
+body:has(#show-info:not(:checked)) article.info,
+body:has(#show-error:not(:checked)) section:has(> article):not(:has(> article:not(.error))),
+body:has(#show-warning:not(:checked)) section:has(> article):not(:has(> article:not(.warning))),
+body:has(#show-info:not(:checked)) section:has(> article):not(:has(> article:not(.info))) { display: none; }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
 @media print { .filter { display: none; } article { break-inside: avoid; } }
 """

@@ -72,7 +72,8 @@ def test_everything_is_on_the_page() -> None:
     page = Page(report("html").render(full()))
     for word in ("1 error, 2 warnings, 1 hint", "ED101 ghost-variable", "nobody reads it", "line 4, column 8",
                  "job.yaml:2: and set here", "name the algorithm", "confirmed", "refuted", "not testable here",
-                 "one GPU", "owner/name@v1:file.cc", "cannot be parsed", "Libraries read the names they know"):  # fmt: skip
+                 "one GPU", "owner/name@v1:file.cc", "cannot be parsed",
+                 "Libraries read the names they know"):  # fmt: skip
         assert word in page.text, word
     assert page.tags.count("article") == 4
     assert page.tags.count("input") == 3

@@ -34,8 +34,9 @@ def test_headings_items_and_code() -> None:
     assert [t.content for t in found if t.type == "fence"] == ["export NCCL_DETERMINISTIC=1\n", "export A=1  # é\n"]
     said = "".join(t.content for t in found if t.type == "text")
     for word in ("line 4 [confirmed]", "nobody reads it", "see: job.yaml:2: and set here",
-                 "instead: name the algorithm", "confirmed: no communicator asked for it", "refuted: it was read", "not testable here: one GPU",
-                 "evidence: owner/name@v1:file.cc", "note: b.py:3: cannot be parsed"):  # fmt: skip
+                 "instead: name the algorithm", "confirmed: no communicator asked for it", "refuted: it was read",
+                 "not testable here: one GPU", "evidence: owner/name@v1:file.cc",
+                 "note: b.py:3: cannot be parsed"):  # fmt: skip
         assert word in said, word
 
 
