@@ -43,7 +43,7 @@ RANKED = ("process-group", "first-communicator", "each-communicator", "first-gem
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Settings that a program writes too late, or on one rank."""
     unit = context.unit
-    for steps in unit.programs:
+    for number, steps in enumerate(unit.programs):
         for at, step in enumerate(steps):
             fact = step.fact
             if not isinstance(fact, Setting) or fact.channel != "python-environ" or fact.guarded:
@@ -52,10 +52,13 @@ def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
                 continue
             variable = judged(fact.name, context)
             if variable is not None:
-                yield from _judge(rule, variable, steps, at, context)
+                yield from _judge(rule, variable, steps, at, context, whole=number == 0)
 
 
-def _judge(rule: Rule, variable: Variable, steps: Sequence[Step], at: int, context: UnitContext) -> Iterator[Finding]:
+def _judge(
+    rule: Rule, variable: Variable, steps: Sequence[Step], at: int, context: UnitContext, *, whole: bool
+) -> Iterator[Finding]:
+    """`whole`: the steps are those of a whole program, and not of a function that others call."""
     step = steps[at]
     fact = step.fact
     assert isinstance(fact, Setting)
@@ -66,7 +69,8 @@ def _judge(rule: Rule, variable: Variable, steps: Sequence[Step], at: int, conte
         return
     if any(_is_one_of(s.fact, calls["children"]) for s in steps[at + 1 :]):
         return
-    reader = _reader_before(variable.read_at, steps, at, calls)
+    open_end = variable.read_at == "each-communicator" and not whole
+    reader = None if open_end else _reader_before(variable.read_at, steps, at, calls)
     if reader is not None:
         yield _late(rule, fact, variable, reader)
     elif variable.read_at in RANKED and not _TELLS.search(fact.name) and (why := _one_rank(step, fact, context)):

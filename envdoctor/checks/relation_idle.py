@@ -42,7 +42,7 @@ def _unmet(
             continue
         other = held.get(needed.name)
         if other is None:
-            if not needed.unset and _complete(needed.name, context):
+            if not needed.unset and needed.above is None and _complete(needed.name, context):
                 return _finding(rule, entry.last, f"needs {need.text}, and {needed.name} is not set", None, variable)
         elif (value := value_of(other)) is not None and together(entry, other) and not _meets(value, needed):
             why = f"needs {need.text}, and here {needed.name}={value}"
@@ -70,6 +70,8 @@ def _complete(name: str, context: UnitContext) -> bool:
         return False
     launched = [c for i, c in enumerate(unit.commands) if context.launchers.starts_ranks(c.launch.launcher)]
     if not launched:
+        return False
+    if any(call.name.startswith("torch.cuda.tunable") for u in context.units for call in u.facts.calls):
         return False
     return not any(s.name == name for u in context.units for s in u.facts.settings)
 

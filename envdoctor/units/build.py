@@ -75,7 +75,7 @@ class Builder:
                 unit.entries[index] = entry
         self._beside(unit, known)
         if any(setting.channel == "python-environ" for setting in facts.settings) and facts.kind == "python":
-            unit.programs = programs_of(facts, self._imported)
+            unit.programs = programs_of(facts, self._imported, self.project.text)
         return unit
 
     def _steps(

@@ -7,6 +7,7 @@ the order of what is there can be trusted, and its completeness cannot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,24 +15,27 @@ from itertools import islice
 from envdoctor.facts import Branch, Call, Definition, FileFacts, Inclusion, Scope
 from envdoctor.units.model import Fact, Step
 
+_RETURN = re.compile(r"\s+return\b")
+_SKIPPING = re.compile(r"\b(?:and|or|lambda|else)\b(?!\s*:)")
 MOST_STEPS = 20_000
 DEEPEST = 24
 Import = Callable[[str, str], FileFacts | None]
 """The facts of a module: dotted name and importing file in, None for modules that are not of the project."""
 
 
-def programs_of(facts: FileFacts, imported: Import) -> list[list[Step]]:
+def programs_of(facts: FileFacts, imported: Import, text: Callable[[str], str]) -> list[list[Step]]:
     """What a file does when it is run or imported, and what each function does that it does not call itself.
 
-    In each of the lists the order is that of a run; between them there is none. Bounded in number and depth.
+    In each of the lists the order is that of a run; between them there is none. Bounded in number and depth. `text`
+    gives the text of a file by its path.
     """
-    walk = _Walk(imported)
+    walk = _Walk(imported, text, facts.path)
     found = [_bounded(walk.module(facts, ()))]
     module = walk.known(facts)
     for name, definition in module.functions.items():
         if definition.kind == "function" and (facts.path, name) not in walk.entered:
             found.append(_bounded(walk.body(module, name, ())))
-    return [steps for steps in found if steps]
+    return [found[0], *(steps for steps in found[1:] if steps)]
 
 
 def _bounded(steps: Iterator[Step]) -> list[Step]:
@@ -55,6 +59,8 @@ def _evaluation_order(fact: Fact) -> tuple[int, int, int]:
 @dataclass(slots=True)
 class _Walk:
     imported: Import
+    text: Callable[[str], str]
+    entry: str
     done: set[str] = field(default_factory=set)
     modules: dict[str, _Module] = field(default_factory=dict)
     active: list[tuple[str, str]] = field(default_factory=list)
@@ -87,8 +93,15 @@ class _Walk:
             return
         self.active.append(key)
         self.entered.add(key)
+        returned = self.returned(module, name)
         for fact in module.bodies.get(name, ()):
             own = branch + getattr(fact, "branch", ())
+            if module.facts.path != self.entry and any(b.condition.startswith("__name__") for b in own[len(branch) :]):
+                continue
+            if returned and fact.place.line > returned:
+                own += (Branch(f"{module.facts.path}:{returned}:return", "behind"),)
+            if isinstance(fact, Call) and self.may_be_skipped(fact):
+                own += (Branch(f"{fact.place.path}:{fact.place.line}:operand", "evaluated"),)
             if isinstance(fact, Inclusion):
                 if fact.kind == "import" and (inner := self.imported(fact.target, module.facts.path)) is not None:
                     yield from self.module(inner, own)
@@ -97,6 +110,23 @@ class _Walk:
                 yield from self.called(fact, module, own)
             yield Step(fact, module.facts.path, getattr(fact, "scope", Scope()), own)
         self.active.pop()
+
+    def returned(self, module: _Module, name: str) -> int:
+        """The line of the first `return` of a function that is not its last statement; 0: it has none.
+
+        What stands behind it is not sure to run, as those see it who call the function.
+        """
+        definition = module.functions.get(name)
+        if definition is None:
+            return 0
+        lines = self.text(module.facts.path).split("\n")[definition.place.line : definition.end_line]
+        return next((definition.place.line + i for i, line in enumerate(lines, 1) if _RETURN.match(line)), 0)
+
+    def may_be_skipped(self, call: Call) -> bool:
+        """Whether a call is an operand or a part that Python may leave out: `a or f()`, `f() if a else b`, a lambda."""
+        place = call.place
+        lines = self.text(place.path).split("\n")[place.line - 1 : place.line]
+        return bool(lines) and _SKIPPING.search(lines[0][: place.column - 1]) is not None
 
     def called(self, call: Call, module: _Module, branch: tuple[Branch, ...]) -> Iterator[Step]:
         """The steps of the project's own function that a call runs; arguments have run before."""
