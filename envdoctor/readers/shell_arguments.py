@@ -19,6 +19,8 @@ _PROGRAM = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|bash|sh|torchrun|deepspeed|accelerate|env|numactl|nsys|rocprof\w*|hostname|printenv)\Z"
     r"|(?:\.{0,2}|\$\{?\w+\}?)/\S+\Z|\S+\.(?:sh|py|exe|x|sbatch|slurm)\Z"
 )
+_FLAGS = re.compile(r"(?i)flag|opt|arg|param|extra|mount|env|vol|devices|prefix")
+"""Names of variables that hold options."""
 _JSON_OPENING = re.compile(r"[\"']env_vars[\"']\s*:\s*\{")
 _JSON_PAIR = re.compile(r"[\"']([^\"'\s]+)[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,}\"']+))|\}")
 
@@ -95,12 +97,9 @@ def _may_be_flags(words: Sequence[Word], at: int, last: int, operands: int) -> b
     word = words[at]
     if not word.variable() or at >= last or _is_program(word.text):
         return False
-    if not operands:
+    if not operands or re.search(r"\[[@*]\]", word.text):
         return True
-    following = words[at + 1]
-    if following.variable() or following.text.startswith("-"):
-        return True
-    return not word.quoted and not _is_program(following.text)
+    return not word.quoted and bool(_FLAGS.search(word.variable()) or words[at + 1].text.startswith("-"))
 
 
 def _removal(row: Launcher, text: str) -> bool:

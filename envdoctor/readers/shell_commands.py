@@ -210,8 +210,10 @@ def _pip(state: State, words: list[Word], context: Context) -> None:
             state.facts.components.append(Component(match[1], match[2], word.place(), "pip install"))
 
 
-def _nothing(state: State, words: list[Word], context: Context) -> None:
-    """A builtin whose words are looked at elsewhere."""
+def _forget(state: State, words: list[Word], context: Context) -> None:
+    """`read A`, `mapfile -t A`: what the variables hold from here on is not in the text."""
+    for word in words[1:]:
+        state.definitions.pop(word.text, None)
 
 
 BUILTINS: dict[str, Callable[[State, list[Word], Context], None]] = {
@@ -225,5 +227,7 @@ BUILTINS: dict[str, Callable[[State, list[Word], Context], None]] = {
     "ml": _module,
     "pip": _pip,
     "pip3": _pip,
-    "read": _nothing,
+    "read": _forget,
+    "mapfile": _forget,
+    "readarray": _forget,
 }

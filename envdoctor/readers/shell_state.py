@@ -252,7 +252,7 @@ class State:
         for piece in [piece for words in alternatives for piece in words]:
             if len(result) < MOST_WORDS:
                 result += [w.under(piece.branch).seen_at(word) for w in self.expanded(piece, depth + 1)]
-        return result
+        return result or [word]
 
 
     def alternatives(self, name: str) -> list[list[Word]]:

@@ -146,6 +146,8 @@ LAUNCHES = [
     ("docker run $FLAGS \"$IMAGE\" python x.py", ["docker run -> python x.py", "python -> x.py"]),
     ("docker run $FLAGS image python x.py", ["docker run -> python x.py", "python -> x.py"]),
     ("ssh -p 22 host python x.py --a", ["ssh -> python x.py --a", "python -> x.py --a"]),
+    ("ssh $h rm -rf $DIR/x", ["ssh -> rm -rf $DIR/x"]),
+    ("X=''\nray start --head --node-ip $X --num-gpus 8", ["ray start -> "]),
     ("ssh host 'cd x && python x.py'", ["ssh -> cd x && python x.py", "python -> x.py"]),
     ("ray start --head", ["ray start -> "]),
     ("kubectl exec -it pod -- python x.py", ["kubectl exec -> python x.py", "python -> x.py"]),
@@ -194,6 +196,7 @@ FLAGS = [
     ('for v in A B; do F+=(-e "$v=${!v}"); done\ndocker run "${F[@]}" image', ["set A=?", "set B=?"]),
     ('ARGS="-x A=1"\nARGS="-x B=2"\nmpirun $ARGS ./a', ["set B=2"]),
     ('ARGS="-x A=1"\necho $ARGS', []),
+    ("E=(A B)\nmapfile -t E < <(cmd)\ndocker exec ${E[@]} box cmd", []),
     ("N=`wc -l < hosts`\nmpirun -np $N -x A=1 ./a", ["set A=1"]),
 ]
 
