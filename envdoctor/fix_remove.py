@@ -45,8 +45,8 @@ def removal(setting: Setting, lines: Sequence[str], kind: str) -> Edit | None:
     """The edit that takes a setting out, or None where that is not plain. `kind` is the kind of the file."""
     if setting.value.kind != "literal" and setting.op in ("set", "default", "append") and _runs(setting.value.text):
         return None
-    if setting.channel == "kubernetes":
-        return _manifest_entry(setting, lines) or _of_table(setting, lines, kind)
+    if kind == "yaml" and (edit := _manifest_entry(setting, lines)):
+        return edit
     if setting.channel == "launcher-argument":
         return _argument(setting, lines)
     if setting.channel == "shell" and kind not in ("csh", "fish", "make", "justfile"):

@@ -170,9 +170,9 @@ class Project:
 
     def mentioned(self, name: str, besides: str) -> bool:
         """Whether a file other than `besides` mentions a variable; documents do not count."""
-        token = name.encode()
+        word = re.compile(rb"(?<!\w)%b(?!\w)" % re.escape(name).encode())
         others = (p for p in self.files() if p != besides and not p.lower().endswith((".md", ".rst", ".txt")))
-        return any(token in data for path in others if (data := self._small(path)) is not None)
+        return any(word.search(data) for path in others if (data := self._small(path)) is not None)
 
     def _small(self, path: str) -> bytes | None:
         try:
