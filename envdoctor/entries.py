@@ -100,6 +100,7 @@ class Walker:
         self._seen: set[tuple[str, str, Process, bool]] = set()
         self._entered: set[tuple[str, str]] = set()
         self._loaded = {entry.path}
+        self._lineages: dict[tuple[str, str], list[Target]] = {}
         self._site: Place | None = None
         self._classes: dict[tuple[str, str], tuple[Target, Process, Place | None]] = {}
         self._process = Process()
@@ -166,7 +167,7 @@ class Walker:
         self.program.steps.append(
             Step(
                 call, len(self.program.steps), self._process, conditions, self._ordered, self._importing > 0,
-                function, target is not None, self._site,
+                function, target is not None, self._site, self._likely, self._bases(target),
             )
         )  # fmt: skip
         self._started(call, facts, conditions, depth)
@@ -178,9 +179,16 @@ class Walker:
             self._enter(target, conditions, depth)
 
     def _bases(self, target: Target | None) -> frozenset[str]:
+        """The dotted names of all base classes of a class of the project."""
         if target is None or target.definition.kind != "class" or not target.definition.bases:
             return frozenset()
-        return frozenset(self.modules.bases(target, self.home))
+        return frozenset(b for t in self._lineage(target) for b in t.definition.bases)
+
+    def _lineage(self, target: Target) -> list[Target]:
+        key = (target.facts.path, target.definition.name)
+        if key not in self._lineages:
+            self._lineages[key] = self.modules.lineage(target, self.home)
+        return self._lineages[key]
 
     def callee(self, name: str, facts: FileFacts) -> Target | None:
         """The function, class or method that a call of this name runs, if it is the project's own."""
@@ -203,9 +211,11 @@ class Walker:
         """An object of one of the project's classes is made: its `__init__` runs, the rest may run later."""
         key = (target.facts.path, target.definition.name)
         self._classes.setdefault(key, (target, self._process, self._site))
-        start = self.modules.method(target, "__init__", self.home)
-        if start is not None:
-            self._enter(start, conditions, depth)
+        for part in self._lineage(target):
+            name = f"{part.definition.name}.__init__"
+            start = self.modules.outline(part.facts).definitions.get(name)
+            if start is not None:
+                self._enter(Target(part.facts, start), conditions, depth)
 
     def _enter(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
         """Run a function, once in each process."""
@@ -260,21 +270,22 @@ class Walker:
                     self._methods(*self._classes[key])
 
     def _methods(self, owner: Target, process: Process, site: Place | None) -> None:
-        name = owner.definition.name
-        loader = is_dataset({*self.modules.bases(owner, self.home), name})
+        lineage = self._lineage(owner)
+        loader = is_dataset({*self._bases(owner), owner.definition.name})
         self._site = site
-        for definition in list(self.modules.outline(owner.facts).definitions.values()):
-            if definition.kind != "function" or definition.name.rpartition(".")[0] != name:
-                continue
-            if not loader and self._was_seen(owner.facts.path, definition.name):
-                continue
-            method = definition.name.rpartition(".")[2]
-            if self._likely and not (CALLED.match(method) and not UNUSED.search(method)):
-                continue
-            self._process = Process("loader") if loader and method != "__init__" else process
-            self._enter(Target(owner.facts, definition), (), 0)
+        for part in lineage:
+            for definition in self.modules.outline(part.facts).methods.get(part.definition.name, ()):
+                if loader or not self._was_seen(part.facts.path, definition.name):
+                    self._method(Target(part.facts, definition), process, loader)
         self._process = Process()
         self._site = None
+
+    def _method(self, target: Target, process: Process, loader: bool) -> None:
+        method = target.definition.name.rpartition(".")[2]
+        if self._likely and not (CALLED.match(method) and not UNUSED.search(method)):
+            return
+        self._process = Process("loader") if loader and method != "__init__" else process
+        self._enter(target, (), 0)
 
 
 def _never(branch: Branch, is_entry: bool) -> bool:

@@ -33,6 +33,7 @@ class Outline:
     """What a file defines, imports and runs, by the function it stands in (`""`: when it is imported)."""
 
     definitions: dict[str, Definition] = field(default_factory=dict)
+    methods: dict[str, list[Definition]] = field(default_factory=dict)
     imports: dict[str, Inclusion] = field(default_factory=dict)
     stars: list[Inclusion] = field(default_factory=list)
     events: dict[str, list[Call | Inclusion]] = field(default_factory=dict)
@@ -43,6 +44,9 @@ def outline(facts: FileFacts) -> Outline:
     result = Outline()
     for definition in facts.definitions:
         result.definitions.setdefault(definition.name, definition)
+        owner = definition.name.rpartition(".")[0]
+        if owner and definition.kind == "function":
+            result.methods.setdefault(owner, []).append(definition)
     for inclusion in facts.inclusions:
         if inclusion.kind != "import":
             continue
@@ -155,17 +159,14 @@ class Modules:
                     return found
         return None
 
-    def bases(self, owner: Target, home: str, depth: int = DEPTH) -> set[str]:
-        """The dotted names of all base classes, as far as they can be followed."""
-        found: set[str] = set()
-        if depth <= 0:
-            return found
-        for base in owner.definition.bases:
-            found.add(base)
+    def lineage(self, owner: Target, home: str, depth: int = DEPTH) -> list[Target]:
+        """A class and those of its base classes that belong to the project, base classes first."""
+        found: list[Target] = []
+        for base in owner.definition.bases if depth > 0 else ():
             parent = self.resolve(base, owner.facts, home, depth - 1)
-            if parent is not None:
-                found |= self.bases(parent, home, depth - 1)
-        return found
+            if parent is not None and parent.definition.kind == "class":
+                found += [t for t in self.lineage(parent, home, depth - 1) if t not in found]
+        return [*found, owner]
 
     def module(self, name: str, importer: str, home: str) -> tuple[str, tuple[str, ...]] | None:
         """The file of the module that a dotted name begins with, and the rest of the name."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from envdoctor.checks import Context
 from envdoctor.checks.call_patterns import argument, hidden_arguments, named
-from envdoctor.checks.calls import entry_related, finding, short
+from envdoctor.checks.calls import anchored, finding, short
 from envdoctor.entries import Program, Step, exclusive
 from envdoctor.facts import Argument, Call
 from envdoctor.findings import Finding, Related
@@ -32,18 +32,19 @@ def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
             source = _entropy(call, parameters["entropy"])
             if source:
                 message = f"{short(call)} takes its seed from {source}: every run differs"
-                yield _found(rule, context, call, message, "a fixed seed, written to the log")
+                yield _found(rule, context, step, message, "a fixed seed, written to the log")
                 continue
             if _reseeds(call, parameters["reseed"]):
                 message = f"{short(call)} without a value seeds from the system: every run differs"
-                yield _found(rule, context, call, message, "give it a value")
+                yield _found(rule, context, step, message, "give it a value")
                 continue
         yield from _generator(rule, context, program, step)
     yield from _keys(rule, context, program)
 
 
-def _found(rule: Rule, context: Context, call: Call, message: str, way_out: str) -> Finding:
-    return finding(rule, call.place, message, help=way_out, related=entry_related(context, call.place))
+def _found(rule: Rule, context: Context, step: Step, message: str, way_out: str) -> Finding:
+    place, related = anchored(step, context)
+    return finding(rule, place, message, help=way_out, related=related)
 
 
 @lru_cache(maxsize=4)
@@ -98,7 +99,7 @@ def _generator(rule: Rule, context: Context, program: Program, step: Step) -> It
             continue
         if step.function is not None and any(GIVEN.search(p) for p in step.function.parameters):
             continue
-        yield _found(rule, context, call, f"{short(call)}() {group['says']}", "give it a seed")
+        yield _found(rule, context, step, f"{short(call)}() {group['says']}", "give it a seed")
 
 
 def _seeded_later(call: Call, program: Program, methods: list[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from envdoctor.checks import Context
 from envdoctor.checks.call_streams import Stream, program_streams
 from envdoctor.checks.call_wishes import trains
-from envdoctor.checks.calls import entry_related, finding, short
+from envdoctor.checks.calls import anchored, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
@@ -76,9 +76,10 @@ def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Fin
     """One finding where a training seeds nothing at all, at the entry: what it runs may draw as it likes."""
     names = ", ".join(s.name for s in bare)
     step = min((_first(s.draws) for s in bare), key=lambda s: (not s.ordered, s.index))
-    place = step.site if step.site is not None and step.call.place.path != context.facts.path else step.call.place
+    place, related = anchored(step, context)
+    if related and place.path != context.facts.path and step.site is not None:
+        place, related = step.site, (Related(place, "drawn here"),)
     message = f"this training seeds nothing, and {short(step.call)} draws ({names}): every run differs"
-    related = () if place is step.call.place else (Related(step.call.place, "drawn here"),)
     help_ = "; ".join(str(s.data["call"]) for s in bare)
     return finding(rule, place, message, help=help_, confidence="medium", related=related)
 
@@ -86,11 +87,11 @@ def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Fin
 def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
     step = _first(stream.draws)
     message = f"{short(step.call)} draws from {stream.name}, which this training never seeds"
-    related: tuple[Related, ...] = entry_related(context, step.call.place)
+    place, related = anchored(step, context)
     if stream.partial:
         message += f"; {short(stream.partial[0].call)} reaches GPU generators only"
         related += (Related(stream.partial[0].call.place, "seeds a GPU generator only"),)
-    return finding(rule, step.call.place, message, help=f"{stream.data['call']} before it", related=related)
+    return finding(rule, place, message, help=f"{stream.data['call']} before it", related=related)
 
 
 def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
@@ -104,12 +105,14 @@ def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
         if not reach:
             message = f"{short(draw.call)} draws from {stream.name} in a spawned process, where nothing seeds it"
             seed = stream.seeds[0].call.place
-            related: tuple[Related, ...] = (Related(seed, "acts in the process that spawns, not in what it spawns"),)
-            yield finding(rule, draw.call.place, message, help=f"{stream.data['call']} in it", related=related)
+            place, related = anchored(draw, context)
+            related = (Related(seed, "acts in the process that spawns, not in what it spawns"), *related)
+            yield finding(rule, place, message, help=f"{stream.data['call']} in it", related=related)
         elif all(_comes_after(seed, draw) for seed in reach):
             message = f"{short(draw.call)} draws from {stream.name} before it is seeded"
-            related = (Related(reach[0].call.place, "seeded here"), *entry_related(context, draw.call.place))
-            yield finding(rule, draw.call.place, message, help="seed first, then build and draw", related=related)
+            place, related = anchored(draw, context)
+            related = (Related(reach[0].call.place, "seeded here"), *related)
+            yield finding(rule, place, message, help="seed first, then build and draw", related=related)
 
 
 def _comes_after(seed: Step, draw: Step) -> bool:

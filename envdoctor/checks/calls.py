@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from envdoctor.checks import Context
+from envdoctor.entries import Step
 from envdoctor.facts import Call, Place
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
@@ -51,3 +52,14 @@ def entry_related(context: Context, place: Place, message: str = "the training t
     if place.path == context.facts.path:
         return ()
     return (Related(Place(context.facts.path, 1, 1, 1, 1), message),)
+
+
+def anchored(step: Step, context: Context) -> tuple[Place, tuple[Related, ...]]:
+    """Where a fault in a step is said: at the call where it is part of the program, and at the place in the entry that
+    leads to it where it stands in a library, which may do as it likes."""
+    place = step.call.place
+    folder = context.facts.path.rpartition("/")[0]
+    own = place.path == context.facts.path or not folder or place.path.startswith(f"{folder}/")
+    if own or step.site is None:
+        return place, entry_related(context, place)
+    return step.site, (Related(place, f"{short(step.call)} is called here"),)
