@@ -1,18 +1,11 @@
-"""Shared helpers: small projects on disk, and envdoctor run as a user runs it."""
+"""Fixtures that all tests share."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -27,23 +20,3 @@ def tree(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
         return tmp_path
 
     return write
-
-
-def envdoctor(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `python -m envdoctor` in a folder."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    command = [sys.executable, "-m", "envdoctor", *words]
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
-
-
-def scan_json(cwd: Path, *words: str) -> dict[str, Any]:
-    """The JSON report of a scan."""
-    run = envdoctor("scan", "--format", "json", *words, cwd=cwd)
-    assert run.returncode in (0, 1), run.stderr
-    report: dict[str, Any] = json.loads(run.stdout)
-    return report
-
-
-def found(report: Mapping[str, Any]) -> list[tuple[str, int, str, str | None]]:
-    """(path, line, rule name, variable) of each finding."""
-    return [(f["path"], f["line"], f["name"], f["variable"]) for f in report["findings"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import envdoctor, found, scan_json
+from support import envdoctor, found, scan_json
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"

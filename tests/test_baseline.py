@@ -8,9 +8,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from conftest import envdoctor
 from hypothesis import given
 from hypothesis import strategies as st
+from support import envdoctor
 
 from envdoctor import baseline
 from envdoctor.baseline import Baseline, Entry, Scope

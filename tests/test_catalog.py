@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from support import ROOT
 
 from envdoctor import catalog_build, catalog_read
 from envdoctor.catalog import CONDITIONS, Catalog, CatalogError, Reading, load_catalog

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, envdoctor
+from support import ROOT, envdoctor
 
 from envdoctor import claims
 from envdoctor.catalog import load_catalog

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, envdoctor, found, scan_json
+from support import ROOT, envdoctor, found, scan_json
 
 from envdoctor import __version__
 

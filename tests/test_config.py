@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor, found, scan_json
+from support import envdoctor, found, scan_json
 
 from envdoctor import config
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 from envdoctor import fix_verify
 from envdoctor.cli import main

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, envdoctor
+from support import ROOT, envdoctor
 
 from envdoctor import own_rules
 from envdoctor.rulebook import RuleError, load_rulebook

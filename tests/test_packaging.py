@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 GHOST = "export NCCL_DETERMINISTIC=1\n"
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from conftest import ROOT, envdoctor
+from support import ROOT, envdoctor
 
 from envdoctor.cli import COMMANDS
 

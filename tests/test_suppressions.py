@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import found, scan_json
+from support import found, scan_json
 
 from envdoctor.suppressions import ignores_in
 

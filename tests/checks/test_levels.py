@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import found, scan_json
+from support import found, scan_json
 
 from envdoctor.catalog import load_catalog
 from envdoctor.checks.levels import _is_single

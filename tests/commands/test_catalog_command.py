@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor
 from native import collectives_library, compile_c, needs_compiler
+from support import envdoctor
 
 from envdoctor.catalog import load_catalog
 from envdoctor.catalog_diff import compare, releases_of

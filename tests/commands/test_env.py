@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor
+from support import envdoctor
 
 from envdoctor import cli, readers
 from envdoctor.blocks import LEVELS, VARIANTS, load_levels

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor
+from support import envdoctor
 
 
 def explain(tmp_path: Path, *words: str) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, envdoctor
 from node_trees import NAMES, NODES, edited
+from support import ROOT, envdoctor
 
 HEALTHY, SICK = "mi300x-8gpu-rocm-6.2", "no-gpu-access-kfd-denied"
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor
 from native import collectives_library, needs_compiler
+from support import envdoctor
 
 from envdoctor.errors import UserError
 from envdoctor.live import job as jobs

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 HERE = Path(__file__).parent
 KINDS = ("fp32", "fp16", "bf16")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, envdoctor
 from report_samples import clean, full, hostile
+from support import ROOT, envdoctor
 
 from envdoctor import __version__
 from envdoctor.engine import Result

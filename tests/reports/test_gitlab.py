@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from conftest import envdoctor
 from report_samples import HOSTILE, clean, full, hostile
+from support import envdoctor
 
 from envdoctor.reports import printable, report
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import ROOT, envdoctor
 from report_samples import hostile
+from support import ROOT, envdoctor
 
 from envdoctor.errors import UserError
 from envdoctor.reports import FORMATS

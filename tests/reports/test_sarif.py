@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import envdoctor
 from report_samples import HOSTILE, clean, full, hostile
+from support import envdoctor
 
 from envdoctor.facts import Place
 from envdoctor.reports import report

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import envdoctor
 from native import compile_c, needs_compiler
+from support import envdoctor
 
 from envdoctor.catalog import load_catalog
 from envdoctor.commands.trace import patterns

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import envdoctor
 from native import needs_compiler
+from support import envdoctor
 
 PYTHON = os.environ.get("ENVDOCTOR_TORCH_PYTHON") or (sys.executable if importlib.util.find_spec("torch") else "")
 """ENVDOCTOR_TORCH_PYTHON: another interpreter, which has torch."""
