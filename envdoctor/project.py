@@ -126,6 +126,14 @@ class Project:
     overlay: dict[str, bytes] = field(default_factory=dict)
     """Bytes of files as they would be after fixes, in place of those on the disk."""
 
+    def edited(self, overlay: dict[str, bytes]) -> Project:
+        """The project with some files as they would be after fixes; what was read of the others is kept."""
+        if overlay == self.overlay:
+            return self
+        facts = {path: facts for path, facts in self.facts.items() if path not in overlay}
+        texts = {path: text for path, text in self._texts.items() if path not in overlay}
+        return replace(self, overlay=overlay, facts=facts, errors=[], _texts=texts, _hints={}, _targets={}, _context={})
+
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
         if path in self.facts:

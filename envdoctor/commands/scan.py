@@ -60,13 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     config = _config(arguments)
     rulebook = load_rulebook()
     rules = _rules(rulebook, config)
-    found = discovery.find(arguments.paths, Path().resolve(), config.exclude)
+    project = _project(config, rules)
+    found = discovery.find(arguments.paths, project.base, config.exclude)
 
     def judge(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
         """Judge the files, some of them as they would be after fixes."""
-        project = _project(config, rules)
-        project.overlay = overlay
-        engine = Engine(project, load_catalog(), rulebook, rules, arguments.hints, not arguments.no_inline_ignores)
+        now, shown, comments = project.edited(overlay), arguments.hints, not arguments.no_inline_ignores
+        engine = Engine(now, load_catalog(), rulebook, rules, shown, comments)
         engine.level, engine.levels = config.level, config.levels
         return engine, engine.judge(found.files, config.complaints)
 
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             return scan_fix.show(arguments, judge, found)
         unwritten = scan_fix.write(arguments, judge, found)
+        project = _project(config, rules)  # what was read may have changed
     engine, result = judge({})
     if FIXES_SHOWN & {one.format for one in wanted}:
         from envdoctor.fixes import Fixer
