@@ -78,6 +78,12 @@ def _is_rccl(launch: Launch) -> bool:
 def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> Iterator[Finding]:
     """RCCL's CMakeLists gives no build type, so that plain cmake builds without optimisation."""
     words = launch.words[1:]
+    debug = next((word for word in words if re.match(r"-D\s*CMAKE_BUILD_TYPE(?::\w+)?=Debug$", word)), "")
+    if debug:
+        message = "a Debug build of RCCL is slow, and nothing reports it at run time"
+        yield finding(rule, None, launch.place, message, related=(Related(fetched.place, "fetched here"),),
+                      help="-DCMAKE_BUILD_TYPE=Release", evidence=("ROCm/rccl@0cbce2a7:install.sh",))  # fmt: skip
+        return
     if any(word in ("--build", "--install", "-P", "-E", "--version", "--preset") for word in words):
         return
     if any(re.match(r"-D\s*CMAKE_BUILD_TYPE|--preset|-D\s*CMAKE_(?:CXX|HIP)_FLAGS", word) for word in words):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envdoctor import environment
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
+from envdoctor.checks.relation_lines import HARMLESS, commands_in
 from envdoctor.facts import Inclusion, Launch, Setting, Use
 from envdoctor.findings import Edit, Finding, Fix, Related
 from envdoctor.rulebook import Rule
@@ -16,27 +18,30 @@ SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Bare assignments, and exports in a subshell, that no launch sees although one follows."""
+    """Bare assignments, and exports that end with their shell, that no launch sees although one follows."""
     unit = context.unit
     for at, step in enumerate(unit.steps):
         fact = step.fact
-        if not isinstance(fact, Setting) or fact.op != "set" or fact.channel != "shell":
+        if not isinstance(fact, Setting) or fact.channel != "shell" or judged(fact.name, context) is None:
             continue
-        if judged(fact.name, context) is None:
+        if fact.op == "export" and _is_spaced(unit, fact) and (command := _follows(unit, at, step, context)):
+            yield _spaced(rule, fact, command.launch)
+        elif fact.op != "set":
             continue
-        if fact.exported == "no" and _is_lost(unit, step, fact):
+        elif fact.exported == "no" and _is_lost(unit, step, fact):
             command = _follows(unit, at, step, context)
             if command is not None and not _exported_by_caller(fact.name, context):
                 yield _finding(rule, fact, command.launch)
-        elif fact.exported == "yes" and step.scope.kind == "subshell":
+        elif fact.exported == "yes" and (where := _ends_early(unit, step, fact)):
             command = _outside(unit, at, step, context)
             if command is not None:
-                yield _subshell(rule, fact, command.launch)
+                yield _gone(rule, fact, command.launch, where)
+    yield from _run_not_sourced(rule, context)
 
 
 def _is_lost(unit: Unit, step: Step, fact: Setting) -> bool:
     """No export, no forwarding and no use of the name anywhere on the way."""
-    if step.scope.kind == "command" or fact.via in ("local", "readonly") or fact.name in fact.value.references:
+    if step.scope.kind == "command" or fact.via == "local" or fact.name in fact.value.references:
         return False
     return not _known_elsewhere(unit, fact)
 
@@ -75,21 +80,65 @@ def _reads(launch: Launch, context: UnitContext) -> bool:
     return context.launchers.starts_ranks(launch.launcher) or launch.launcher in SHELLS
 
 
+def _is_spaced(unit: Unit, fact: Setting) -> bool:
+    """`export A = 1`: three words, of which the shell refuses the second."""
+    lines = unit.text.split("\n")[fact.place.line - 1 : fact.place.line]
+    return bool(lines) and re.search(rf"\bexport\s+{fact.name}\s+=(?:\s|$)", lines[0]) is not None
+
+
+def _ends_early(unit: Unit, step: Step, fact: Setting) -> str:
+    """What ends before anything is started: a subshell, a step of a CI job, a function to which the name is local."""
+    scope = step.scope
+    if scope.kind == "subshell":
+        if scope.name.startswith(("subshell", "pipeline", "background")):
+            return "a subshell"
+        return "a step of its own" if "/step at line" in scope.name else ""
+    if scope.kind == "function" and fact.via in ("declare -x", "typeset -x"):
+        line = unit.text.split("\n")[fact.place.line - 1 : fact.place.line]
+        return "" if line and re.search(r"\s-\w*g", line[0]) else f"the function {scope.name}, to which it is local"
+    return ""
+
+
 def _outside(unit: Unit, at: int, step: Step, context: UnitContext) -> Command | None:
-    """For an export in a subshell that ends without starting anything: the launch behind it that misses it."""
-    if not step.scope.name.startswith(("subshell", "pipeline", "background")) or step.branch:
-        return None
+    """For an export whose shell ends without starting anything: the launch behind it that misses it."""
     fact = step.fact
     assert isinstance(fact, Setting)
     if any(s.scope == step.scope and isinstance(s.fact, (Launch, Use, Inclusion)) for s in unit.steps):
         return None
     if any(isinstance(s.fact, Setting) and s.fact.name == fact.name and s.fact is not fact for s in unit.steps):
         return None
+    job = step.scope.name.partition("/step at line")[0] if step.scope.kind == "subshell" else ""
     for command in unit.commands:
-        there = unit.steps[command.at]
-        if command.at > at and there.scope.kind in ("process", "function") and _reads(command.launch, context):
+        there = unit.steps[command.at].scope
+        beside = there.kind in ("process", "function") or (bool(job) and there.name.startswith(f"{job}/step at line"))
+        if command.at > at and beside and there != step.scope and _reads(command.launch, context):
             return command
     return None
+
+
+def _run_not_sourced(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """`bash env.sh` where `source env.sh` was meant: a file that does nothing but export, and then a launch."""
+    unit = context.unit
+    for index, entry in unit.entries.items():
+        command = unit.commands[index]
+        if entry.kind != "shell" or command.launch.launcher not in SHELLS or entry.launches or command.around:
+            continue
+        text = next((u.text for u in context.units if u.path == entry.path), None)
+        if text is None or any(word not in HARMLESS for word in commands_in(text.split("\n"))):
+            continue
+        sourced = any(i.kind == "source" and i.target.endswith(entry.path.rsplit("/", 1)[-1])
+                      for u in context.units for i in u.facts.inclusions)  # fmt: skip
+        later = next((c for c in unit.commands if c.at > command.at and _reads_here(c.launch, context)), None)
+        if sourced or later is None:
+            continue
+        given = {s.name for s in unit.settings()}
+        for fact in entry.settings:
+            if fact.exported == "yes" and fact.op == "set" and fact.name not in given and judged(fact.name, context):
+                yield _not_sourced(rule, fact, command.launch)
+
+
+def _reads_here(launch: Launch, context: UnitContext) -> bool:
+    return context.launchers.starts_ranks(launch.launcher)
 
 
 def _exported_by_caller(name: str, context: UnitContext) -> bool:
@@ -115,7 +164,21 @@ def _finding(rule: Rule, fact: Setting, launch: Launch) -> Finding:
     return finding(rule, fact.name, place, message, related=related, fix=fix, help=f"export {fact.name}=...")
 
 
-def _subshell(rule: Rule, fact: Setting, launch: Launch) -> Finding:
-    message = f"{fact.name} is exported in a subshell that ends before {launch.launcher} starts: it is gone by then"
+def _gone(rule: Rule, fact: Setting, launch: Launch, where: str) -> Finding:
+    message = f"{fact.name} is exported in {where}, and gone when {launch.launcher} starts"
     related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, fact.name, place_of(fact), message, related=related, help="export it outside of the subshell")
+    return finding(rule, fact.name, place_of(fact), message, related=related,
+                   help="export it where the launch is, or in front of it")  # fmt: skip
+
+
+def _spaced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
+    message = f"export {fact.name} = ... is three words: the shell refuses the second, and {fact.name} gets no value"
+    related = (Related(launch.place, "started without it", fact.name),)
+    return finding(rule, fact.name, place_of(fact), message, related=related, help=f"export {fact.name}=...")
+
+
+def _not_sourced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
+    message = f"{fact.name} is exported in a script that is run, not sourced: the caller does not get it"
+    related = (Related(launch.place, "run here, in a shell of its own", fact.name),)
+    return finding(rule, fact.name, place_of(fact), message, related=related, confidence="medium",
+                   help=f"source {fact.place.path.rsplit('/', 1)[-1]}")  # fmt: skip

@@ -61,7 +61,7 @@ def _nodes(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 def _beside(unit: Unit, other: Unit) -> bool:
     folder = unit.path.rpartition("/")[0]
-    return folder == other.path.rpartition("/")[0] and ("rank" in unit.text)
+    return folder == other.path.rpartition("/")[0] and ("rank" in unit.text or "ray start" in unit.text)
 
 
 def _against(rule: Rule, member: Member, group: Sequence[Member], context: UnitContext) -> Iterator[Finding]:
@@ -85,9 +85,13 @@ def _against(rule: Rule, member: Member, group: Sequence[Member], context: UnitC
 def _members(unit: Unit) -> dict[tuple[str, str, str], list[Member]]:
     """The launches of a unit that say which node they are for, by entry, number of nodes and master."""
     found: dict[tuple[str, str, str], list[Member]] = {}
-    if "rank" not in unit.text:
+    if "rank" not in unit.text and "ray start" not in unit.text:
         return found
     for command in unit.commands[:200]:
+        if command.launch.launcher == "ray start":
+            member = _member(unit, command, 0 if "--head" in command.launch.words else 1)
+            found.setdefault(("ray start", "", ""), []).append(member)
+            continue
         flags = flags_of(command.launch, None)
         ranks = [value for value in _values(command, NODE_RANK) if value.isdigit()]
         if not ranks or flags.opaque or not command.launch.inner:

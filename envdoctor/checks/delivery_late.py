@@ -132,15 +132,20 @@ def _reaches(stage: str, call: Call, calls: Mapping[str, Any]) -> bool:
         forward = bool(_MODULE.match(call.name)) and call.name.endswith("()") and bool(_ON_DEVICE.search(call.name))
         return forward or _is_one_of(call, calls[stage])
     if stage == "runtime-init":
-        return _is_one_of(call, calls["runtime-init"]) or _on_device(call)
+        moved = call.name.endswith(".to") and any(_is_device(a.literal) for a in call.arguments)
+        return moved or _is_one_of(call, calls["runtime-init"]) or _on_device(call)
     return _is_one_of(call, calls[stage])
 
 
 def _on_device(call: Call) -> bool:
     """A tensor made on the GPU: `torch.ones(4, device="cuda")`."""
     return call.name.startswith("torch.") and call.kind == "call" and any(
-        a.keyword == "device" and isinstance(a.literal, str) and a.literal.startswith("cuda") for a in call.arguments
+        a.keyword == "device" and _is_device(a.literal) for a in call.arguments
     )  # fmt: skip
+
+
+def _is_device(literal: object) -> bool:
+    return isinstance(literal, str) and literal.startswith("cuda")
 
 
 def _uses_nccl(call: Call) -> bool:

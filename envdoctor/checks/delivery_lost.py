@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from envdoctor import environment
-from envdoctor.checks import UnitContext, delivery_places
+from envdoctor.checks import UnitContext, delivery_drivers, delivery_places
 from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.checks.delivery_flags import Flags, flags_of, listed, names_hosts
 from envdoctor.facts import Inclusion, Launch, Setting, Use
@@ -32,6 +32,8 @@ TRIVIAL = {
     "setup.py", "docker", "enroot", "systemctl", "mount", "modprobe", "sysctl", "tee", "nvcc", "hipcc",
 }  # fmt: skip
 """Programs that are no ranks of a job, whatever starts them."""
+CALLERS = ("shell", "kubernetes", "compose", "ci", "python-environ", "service")
+"""Channels of settings that a process has when it starts others."""
 _NAME_VALUE = re.compile(r"([A-Z][A-Z0-9_]+)(?:=|\Z)")
 _SEVERAL = re.compile(r"[A-Z][A-Z0-9_]+(?:,[A-Z][A-Z0-9_]+)+\Z|[A-Z][A-Z0-9_]+=[^,\s]*,(?:[A-Z][A-Z0-9_]+=[^,\s]*)+\Z")
 _BROUGHT = re.compile(r"\benv\s+\$|\bexport\s+\$|printenv|\bbash -l|-lc\b|\$\{?\w*(?:ENV|EXPORT)\w*\}?\s")
@@ -78,6 +80,7 @@ def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     for name, entry in lost.items():
         yield _finding(rule, name, entry)
     yield from delivery_places.faults(rule, context)
+    yield from delivery_drivers.faults(rule, context, _caller)
 
 
 def loss_of(command: Command, context: UnitContext) -> Loss | None:
@@ -227,7 +230,7 @@ def _caller(command: Command, context: UnitContext) -> dict[str, Setting]:
     found = {
         name: entry.last
         for name, entry in held.items()
-        if entry.exported == "yes" and not entry.unset and entry.last.channel in ("shell", "kubernetes", "compose")
+        if entry.exported == "yes" and not entry.unset and entry.last.channel in CALLERS
     }
     found |= {s.name: s for s in command.given if s.channel == "shell" and s.op == "set" and s.exported == "yes"}
     return found

@@ -1,4 +1,4 @@
-"""ED302 where no launcher is to blame: a driver beside its workers, roles of a manifest, layers of an image."""
+"""ED302 where no launcher is to blame: roles of a manifest, layers and build arguments of an image."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from envdoctor import environment
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
-from envdoctor.facts import Call, Setting
-from envdoctor.findings import Finding, Related
+from envdoctor.facts import Setting
+from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Unit
 
@@ -29,54 +29,11 @@ _ONLY_EXPORTS = re.compile(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Settings that stay in one place although they are meant for another."""
     kind = context.unit.facts.kind
-    if kind == "python":
-        yield from _driver_only(rule, context)
-    elif kind == "yaml":
+    if kind == "yaml":
         yield from _one_role(rule, context)
     elif kind == "dockerfile":
         yield from _one_layer(rule, context)
-
-
-def _driver_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """`os.environ` of a driver that attaches to a running Ray cluster: workers have what `ray start` had."""
-    facts = context.unit.facts
-    attach = next((call for call in facts.calls if call.name == "ray.init" and _attaches(call)), None)
-    if attach is None:
-        return
-    given = {s.name for s in facts.settings if s.channel == "runtime-env"}
-    if not given and any(a.keyword == "runtime_env" for call in facts.calls for a in call.arguments):
-        return
-    remote = {d.name for d in facts.definitions if any(x.startswith("ray.remote") for x in d.decorators)}
-    for setting in facts.settings:
-        if setting.channel != "python-environ" or setting.op not in environment.GIVES or setting.guarded:
-            continue
-        in_worker = any(setting.scope.name == name or setting.scope.name.startswith(name + ".") for name in remote)
-        if in_worker or setting.name in given or setting.name in MASKS or judged(setting.name, context) is None:
-            continue
-        if _set_elsewhere(setting.name, context):
-            continue
-        message = f"{setting.name} is set in the driver, which attaches to a running cluster: no worker gets it"
-        yield finding(
-            rule, setting.name, place_of(setting), message,
-            related=(Related(attach.place, "workers keep the environment of ray start", setting.name),),
-            help=f"ray.init(..., runtime_env={{'env_vars': {{'{setting.name}': ...}}}})",
-            evidence=("measured with Ray 2.60.0 (attach to a ray start head)",),
-        )  # fmt: skip
-
-
-def _attaches(call: Call) -> bool:
-    """An address that is plainly that of a running cluster."""
-    given = [a for i, a in enumerate(call.arguments) if a.keyword == "address" or (a.keyword is None and i == 0)]
-    text = given[0].literal if given and given[0].is_literal else None
-    return isinstance(text, str) and text not in ("", "local")
-
-
-def _set_elsewhere(name: str, context: UnitContext) -> bool:
-    """Another file of the project gives the variable: a worker module, or the script that starts Ray on each node."""
-    return any(
-        s.name == name and s.op in environment.GIVES
-        for unit in context.units if unit is not context.unit for s in unit.facts.settings
-    )  # fmt: skip
+        yield from _build_only(rule, context)
 
 
 @dataclass(slots=True)
@@ -170,6 +127,26 @@ def _one_layer(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             continue
         message = f"{setting.name} is exported in a RUN, whose shell ends with the layer: the container does not get it"
         yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...")
+
+
+def _build_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """`ARG A=1` without an ENV: gone when the image is built, although the image starts ranks."""
+    unit = context.unit
+    starts = any(
+        context.launchers.starts_ranks(command.launch.launcher) and command.launch.scope.kind == "container"
+        for command in unit.commands
+    )
+    for setting in unit.facts.settings if starts else ():
+        if setting.via != "ARG" or setting.value.kind != "literal" or judged(setting.name, context) is None:
+            continue
+        used = any(
+            other is not setting and (other.name == setting.name or setting.name in other.value.references)
+            for other in unit.facts.settings
+        )
+        if not used and not any(use.name == setting.name for use in unit.facts.uses):
+            message = f"{setting.name} is an argument of the build: the container does not get it"
+            yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...",
+                          confidence="medium")  # fmt: skip
 
 
 def _alone(text: str, setting: Setting) -> bool:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from envdoctor import environment
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.checks.relation_points import value_of
-from envdoctor.facts import Setting
+from envdoctor.facts import Call, FileFacts, Setting
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
+from envdoctor.targets import at_least
 
 MOST_COMMANDS = 40
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Variables that a program overwrites although the launch has given them another value."""
+    """Variables that a program overwrites or overrides although the launch has given them a value."""
+    yield from _overwritten(rule, context)
+    yield from met_in_code(rule, context)
+
+
+def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     unit = context.unit
     said: set[str] = set()
     for index, entry in list(unit.entries.items())[:MOST_COMMANDS]:
@@ -35,6 +43,51 @@ def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
                 continue
             said.add(setting.name)
             yield _finding(rule, setting, known)
+
+
+def met_in_code(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """Variables that a call or switch of the program meets: which of the two holds is known."""
+    for entry, held in _programs(context):
+        for meeting in rule.parameters["code"]:
+            name = meeting["variable"]
+            if name not in held or judged(name, context) is None or not _release(meeting, context):
+                continue
+            if re.fullmatch(meeting["value"], held[name].value.known or "") is None:
+                continue
+            call = next((c for c in entry.calls if c.name == meeting["call"] and _gives(c, meeting["given"])), None)
+            if call is not None:
+                message = f"{name}={held[name].value.known} meets {call.name}: {meeting['says']}"
+                related = (Related(call.place, "the other side", None),)
+                variable = context.catalog.variable(name)
+                yield finding(rule, name, place_of(held[name]), message, related=related,
+                              evidence=variable.evidence if variable else ())  # fmt: skip
+
+
+def _programs(context: UnitContext) -> Iterator[tuple[FileFacts, dict[str, Setting]]]:
+    """The programs that a unit starts, with what they are given, and a program with what it writes itself."""
+    unit = context.unit
+    for index, entry in list(unit.entries.items())[:MOST_COMMANDS]:
+        if entry.kind in ("python", "notebook"):
+            command = unit.commands[index]
+            there = unit.steps[command.at]
+            held = environment.at(unit.steps, command.at, there.scope, there.branch)
+            given = {name: h.last for name, h in held.items() if h.exported == "yes" and value_of(h) is not None}
+            yield entry, {**given, **{s.name: s for s in command.given if s.op == "set"}}
+    if unit.facts.kind in ("python", "notebook"):
+        own = [s for s in unit.facts.settings if s.channel == "python-environ" and s.op == "set" and not s.branch]
+        yield unit.facts, {s.name: s for s in own if s.value.kind == "literal" and not s.guarded}
+
+
+def _gives(call: Call, given: object) -> bool:
+    return bool(call.arguments) and call.arguments[0].literal is given
+
+
+def _release(meeting: Mapping[str, Any], context: UnitContext) -> bool:
+    """Whether the target has the platform and the release of torch that the meeting needs."""
+    if meeting.get("platform") not in (None, context.target.platform):
+        return False
+    least = meeting.get("torch")
+    return least is None or at_least(context.target.versions.get("torch", ""), least) is True
 
 
 def _written(path: str, context: UnitContext) -> Iterator[Setting]:

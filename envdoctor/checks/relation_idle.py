@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from envdoctor.catalog import NeededSetting, Variable
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
+from envdoctor.checks.relation_code import met_in_code
 from envdoctor.checks.relation_points import points, together, value_of
 from envdoctor.environment import Held
 from envdoctor.facts import Setting
@@ -17,7 +18,8 @@ from envdoctor.targets import at_least
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Settings whose needs are plainly not met where they stand."""
+    """Settings whose needs are plainly not met where they stand, or that a call of the program makes idle."""
+    yield from met_in_code(rule, context)
     said: set[tuple[str, int, str]] = set()
     for held in points(context):
         for name, entry in held.items():

@@ -22,7 +22,8 @@ def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Pairs that cancel each other wherever they stand side by side."""
     said: set[tuple[str, str, int]] = set()
     for held in points(context):
-        for found in (*_conflicts(rule, held, context), *_orders(rule, held, context), *_masks(rule, held, context)):
+        every = (_conflicts, _orders, _masks, _all_off)
+        for found in (f for each in every for f in each(rule, held, context)):
             key = (found.place.path, found.variable or "", found.place.line)
             if key not in said:
                 said.add(key)
@@ -119,6 +120,19 @@ def _masks(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Find
                       help=f"number the devices from 0 in {name}, or set one of the two alone",
                       evidence=variable.evidence if variable else ())  # fmt: skip
         return
+
+
+def _all_off(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Finding]:
+    """Switches of which one has to stay on."""
+    for group in rule.parameters["one_on"]:
+        names = group["names"]
+        if not all(name in held and value_of(held[name]) == "0" and judged(name, context) for name in names):
+            continue
+        last = max((held[name].last for name in names), key=lambda setting: setting.order)
+        related = tuple(Related(place_of(held[n].last), "off too", n) for n in names if n != last.name)
+        if all(together(held[names[0]], held[name]) for name in names[1:]):
+            yield finding(rule, last.name, place_of(last), f"{', '.join(names)} are all 0: {group['says']}",
+                          related=related, help="leave one of them on")  # fmt: skip
 
 
 def _numbers(value: str | None) -> list[int] | None:

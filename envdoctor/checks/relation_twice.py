@@ -7,22 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
+from envdoctor.checks.relation_lines import HARMLESS, commands_in
 from envdoctor.facts import Launch, Setting, Use
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Step, Unit
 
-_ASSIGNMENT = r"(?:export\s+|declare\s+-x\s+|setenv\s+|set\s+-x\s+|ENV\s+|ARG\s+|LABEL\s+)?[A-Za-z_][\w.]*(?:\+?=|\s)"
 _QUIET = {
-    "shell": re.compile(
-        r"\s*(?:$|#|(?:export|unset|setenv|set|shopt|ulimit|module|ml|source|\.|echo|printf|local|declare|readonly|:)(?:\s|$)"
-        r"|[A-Za-z_]\w*\+?=|[}\\]\s*$|fi\b|then\b)"
+    "dockerfile": re.compile(
+        r"\s*(?:$|#|(?:ENV|ARG|LABEL|MAINTAINER|EXPOSE|USER|WORKDIR)\s|[A-Za-z_][\w.]*=\S*\s*\\?\s*$)", re.I
     ),
-    "dockerfile": re.compile(r"\s*(?:$|#|(?:ENV|ARG|LABEL|MAINTAINER|EXPOSE|USER|WORKDIR)\s|[A-Za-z_][\w.]*=)", re.I),
     "python": re.compile(r"\s*(?:$|#|(?:os\.)?environ\b|import\s|from\s+\S+\s+import\b|[\"'])"),
 }  # fmt: skip
-"""Lines that start nothing and use nothing, by kind of file; other kinds hold settings only."""
-_CONTINUED = re.compile(r"[A-Za-z_][\w.]*=\S*\s*\\?\s*\Z")
+"""Lines that start nothing and use nothing, by kind of file; files of other kinds hold settings only."""
 _MEANT = re.compile(r"overrid|overwrit|re-?set|restore|instead|default", re.IGNORECASE)
 
 
@@ -78,11 +75,11 @@ def _between(steps: Sequence[Step], name: str) -> bool:
 
 def _quiet(unit: Unit, first: Setting, second: Setting) -> bool:
     """Whether the lines between two settings start nothing."""
-    pattern = _QUIET.get(unit.facts.kind)
-    if pattern is None:
-        return True
     lines = unit.text.split("\n")[first.place.end_line : second.place.line - 1]
-    return all(pattern.match(line) or _CONTINUED.match(line.strip()) for line in lines)
+    if unit.facts.kind == "shell":
+        return all(word in HARMLESS for word in commands_in(lines))
+    pattern = _QUIET.get(unit.facts.kind)
+    return pattern is None or all(pattern.match(line) for line in lines)
 
 
 def _finding(rule: Rule, first: Setting, second: Setting) -> Finding:

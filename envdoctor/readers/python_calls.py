@@ -174,7 +174,7 @@ class Calls:
 def _is_telling(dotted: str) -> bool:
     """Whether a method of what a call returned is worth knowing: one that trains, seeds or draws, or the forward pass
     of a module (`torch.nn.Linear().cuda()` is a call of that object)."""
-    if dotted.startswith("torch.nn.") and dotted.endswith("()"):
+    if dotted.startswith("torch.nn.") and dotted.endswith(("()", ".to")):
         return True
     return dotted.rsplit(".", 1)[-1] in METHODS or "random" in dotted or "Generator" in dotted
 

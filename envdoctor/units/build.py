@@ -20,6 +20,7 @@ MOST_STEPS = 20_000
 MOST_INCLUDED = 300_000
 """Steps of sourced files over all units: thousands of scripts may source one file."""
 DEEPEST = 8
+PROGRAMS = ("python", "notebook")
 MOST_COMMANDS = 2_000
 _ALLEXPORT = re.compile(r"^[ \t]*set\s+(?:(?P<on>-\w*a\w*|-o\s+allexport)|(?P<off>\+\w*a\w*|\+o\s+allexport))", re.M)
 _HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
@@ -74,7 +75,7 @@ class Builder:
             if (entry := self._entry(command.launch, known)) is not None:
                 unit.entries[index] = entry
         self._beside(unit, known)
-        if any(setting.channel == "python-environ" for setting in facts.settings) and facts.kind == "python":
+        if any(setting.channel == "python-environ" for setting in facts.settings) and facts.kind in PROGRAMS:
             unit.programs = programs_of(facts, self._imported, self.project.text)
         return unit
 
