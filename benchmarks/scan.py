@@ -68,6 +68,7 @@ def main() -> int:
         (small / "quiet.py").write_text("import json\nprint(json.dumps({}))\n")
         (small / "loud.sh").write_text("export NCCL_DETERMINISTIC=1\nexport RCCL_DEBUG=INFO\n")
         environment = {**os.environ, "XDG_CACHE_HOME": folder}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
         runs: dict[str, list[Figure]] = {}
         for count in range(arguments.runs + 1):
             for name, command in commands(small).items():
