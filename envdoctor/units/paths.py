@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from functools import lru_cache
+from pathlib import Path
 
 _SELF = re.compile(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
 _BESIDE = re.compile(r"\)[\"']?((?:/[\w.-]+)+)/?[\"']?\s*(?:&|;|>|\)|$)")
@@ -120,6 +121,7 @@ def folder(path: str) -> str:
     return "" if "/" not in path else path.rsplit("/", 1)[0]
 
 
+@lru_cache(maxsize=65536)
 def module_files(target: str, path: str) -> list[str]:
     """Where a module may stand that a file imports, nearest first; the last part may be a name in it.
 
@@ -127,17 +129,13 @@ def module_files(target: str, path: str) -> list[str]:
     """
     dots = len(target) - len(target.lstrip("."))
     parts = [part for part in target.lstrip(".").split(".") if part]
-    home = PurePosixPath(folder(path))
-    if dots:
-        for _ in range(dots - 1):
-            home = home.parent
-        homes = [home]
-    else:
-        homes = [home, PurePosixPath(), PurePosixPath("src")]
+    home = folder(path)
+    for _ in range(dots - 1):
+        home = folder(home)
     found: list[str] = []
-    for base in homes:
+    for base in [home] if dots else [home, "", "src"]:
         for length in (len(parts), len(parts) - 1):
             if length > 0 or dots:
-                stem = base.joinpath(*parts[:length])
-                found += [f"{stem}.py", f"{stem}/__init__.py"] if length else [f"{stem}/__init__.py"]
+                stem = "/".join([part for part in (base, *parts[:length]) if part])
+                found += [f"{stem}.py", f"{stem}/__init__.py"] if length > 0 else [f"{stem}/__init__.py".lstrip("/")]
     return list(dict.fromkeys(found))

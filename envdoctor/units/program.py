@@ -65,6 +65,7 @@ class _Walk:
     modules: dict[str, _Module] = field(default_factory=dict)
     active: list[tuple[str, str]] = field(default_factory=list)
     entered: set[tuple[str, str]] = field(default_factory=set)
+    texts: dict[str, list[str]] = field(default_factory=dict)
 
     def module(self, facts: FileFacts, branch: tuple[Branch, ...]) -> Iterator[Step]:
         """Runs the top level of a module, once."""
@@ -111,6 +112,12 @@ class _Walk:
             yield Step(fact, module.facts.path, getattr(fact, "scope", Scope()), own)
         self.active.pop()
 
+    def lines(self, path: str) -> list[str]:
+        """The lines of a file, split once."""
+        if path not in self.texts:
+            self.texts[path] = self.text(path).split("\n")
+        return self.texts[path]
+
     def returned(self, module: _Module, name: str) -> int:
         """The line of the first `return` of a function that is not its last statement; 0: it has none.
 
@@ -119,13 +126,13 @@ class _Walk:
         definition = module.functions.get(name)
         if definition is None:
             return 0
-        lines = self.text(module.facts.path).split("\n")[definition.place.line : definition.end_line]
+        lines = self.lines(module.facts.path)[definition.place.line : definition.end_line]
         return next((definition.place.line + i for i, line in enumerate(lines, 1) if _RETURN.match(line)), 0)
 
     def may_be_skipped(self, call: Call) -> bool:
         """Whether a call is an operand or a part that Python may leave out: `a or f()`, `f() if a else b`, a lambda."""
         place = call.place
-        lines = self.text(place.path).split("\n")[place.line - 1 : place.line]
+        lines = self.lines(place.path)[place.line - 1 : place.line]
         return bool(lines) and _SKIPPING.search(lines[0][: place.column - 1]) is not None
 
     def called(self, call: Call, module: _Module, branch: tuple[Branch, ...]) -> Iterator[Step]:
