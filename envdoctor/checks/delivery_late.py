@@ -21,13 +21,13 @@ from envdoctor.rulebook import Rule
 from envdoctor.units.model import Step, Unit
 
 _RANK_ZERO = re.compile(
-    r"(?<![\w.])(?:\w+\.)*(?:(?:global_|world_|local_|node_)?rank|get_(?:global_|local_)?rank\(\)|LOCAL_RANK|RANK)\b"
+    r"(?<![\w.])(?:\w+\.)*(?:(?:global_|world_|local_|node_)?rank|get_(?:global_|local_)?rank\(\)|LOCAL_RANK|RANK)(?!\w)"
     r"[\w\"'\])(,. ]{0,20}==\s*[\"']?0\b"
     r"|(?<!not )\bis_(?:main|master|global_zero|local_main)\w*\b(?:\(\))?\s*$",
     re.IGNORECASE,
 )
 """A condition that holds on one rank (of the job, or of a node) only."""
-_ON_DEVICE = re.compile(r"\.(?:cuda|to)\(\)")
+_ON_DEVICE = re.compile(r"\.(?:cuda|to)\(\)|DistributedDataParallel\(\)")
 _MODULE = re.compile(r"torch\.nn\.[\w.]+\(\)")
 _TELLS = re.compile(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
 STAGES = {
@@ -129,8 +129,8 @@ def _reaches(stage: str, call: Call, calls: Mapping[str, Any]) -> bool:
         eager = any(a.keyword == "device_id" and a.text != "None" for a in call.arguments)
         return _is_one_of(call, calls["communicator"]) or (eager and _is_one_of(call, calls["process-group"]))
     if stage in ("first-gemm", "first-conv"):
-        forward = bool(_MODULE.match(call.name)) and call.name.endswith("()") and bool(_ON_DEVICE.search(call.name))
-        return forward or _is_one_of(call, calls[stage])
+        forward = call.name.endswith("()") and _MODULE.match(call.name) and _ON_DEVICE.search(call.name)
+        return bool(forward) or _is_one_of(call, calls[stage])
     if stage == "runtime-init":
         moved = call.name.endswith(".to") and any(_is_device(a.literal) for a in call.arguments)
         return moved or _is_one_of(call, calls["runtime-init"]) or _on_device(call)

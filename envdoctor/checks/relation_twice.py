@@ -14,12 +14,10 @@ from envdoctor.rulebook import Rule
 from envdoctor.units.model import Step, Unit
 
 _QUIET = {
-    "dockerfile": re.compile(
-        r"\s*(?:$|#|(?:ENV|ARG|LABEL|MAINTAINER|EXPOSE|USER|WORKDIR)\s|[A-Za-z_][\w.]*=\S*\s*\\?\s*$)", re.I
-    ),
     "python": re.compile(r"\s*(?:$|#|(?:os\.)?environ\b|import\s|from\s+\S+\s+import\b|[\"'])"),
 }  # fmt: skip
-"""Lines that start nothing and use nothing, by kind of file; files of other kinds hold settings only."""
+"""Lines that start nothing and use nothing, by kind of file. Other kinds hold settings only, or, as Dockerfiles, show
+each program that asks for settings of the accelerator as a launch."""
 _MEANT = re.compile(r"overrid|overwrit|re-?set|restore|instead|default", re.IGNORECASE)
 
 

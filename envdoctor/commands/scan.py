@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", type=Path, help="this configuration file, and no other")
     parser.add_argument("--hints", action="store_true", help="show hints (severity info) too")
     parser.add_argument("--no-inline-ignores", action="store_true", help="report what ignore comments would silence")
+    parser.add_argument("--show-launches", action="store_true", help="print what starts what with which settings")
     parser.add_argument("--fix", action="store_true", help="make the fixes that change nothing that works today")
     unsafe = "with --fix or --diff: those too that may change what a job does"
     parser.add_argument("--unsafe-fixes", action="store_true", help=unsafe)
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     rules = _rules(rulebook, config)
     project = _project(config, rules)
     found = discovery.find(arguments.paths, project.base, config.exclude)
+    if arguments.show_launches:
+        return _show_launches(project, found.files)
 
     def judge(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
         """Judge the files, some of them as they would be after fixes."""
@@ -89,6 +92,20 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"envdoctor: {reports.printable(message)}", file=sys.stderr)
     outputs.write(wanted, result)
     return _status(result, config)
+
+
+def _show_launches(project: Project, files: Sequence[str]) -> int:
+    """Print the launch units of the files."""
+    from envdoctor import units
+    from envdoctor.launchers import load_launchers
+    from envdoctor.units import show
+
+    catalog = load_catalog()
+    read = [facts for path in files if (facts := project.context(path)) is not None]
+    built = units.build(project, read, catalog.variable)
+    for line in show.lines(built, load_launchers(), catalog.variable):
+        print(reports.printable(line))
+    return 0
 
 
 def _against_baseline(
