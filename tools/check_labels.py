@@ -40,8 +40,9 @@ def key(repository: str, row: dict[str, Any]) -> Key:
 def scanned(folder: Path, rules: str) -> Iterator[tuple[Key, str]]:
     """Every finding in every checkout, with its message."""
     for checkout in sorted(p for p in folder.iterdir() if "+" in p.name):
-        command = [sys.executable, "-m", "envdoctor", "scan", "--format", "json", *(["--select", rules] if rules else [])]
-        run = subprocess.run([*command, "."], cwd=checkout, capture_output=True, text=True, check=False)
+        chosen = ["--select", rules] if rules else []
+        command = [sys.executable, "-m", "envdoctor", "scan", "--format", "json", *chosen, "."]
+        run = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
         for finding in json.loads(run.stdout)["findings"]:
             yield key(checkout.name.replace("+", "/"), finding), finding["message"]
 
@@ -60,7 +61,8 @@ def main() -> int:
         label = known.get(place)
         counts["true" if label and label["true"] else "false" if label else "unlabelled"] += 1
         if label is None or not label["true"]:
-            print(f"{'FALSE     ' if label else 'UNLABELLED'} {place[0]}:{place[1]}:{place[2]} {place[3]} {message[:120]}")
+            what = "FALSE     " if label else "UNLABELLED"
+            print(f"{what} {place[0]}:{place[1]}:{place[2]} {place[3]} {message[:120]}")
     for place, label in known.items():
         selected = not arguments.rules or place[3].startswith(tuple(arguments.rules.split(",")))
         if label["true"] and place[0] in present and selected and place not in found:

@@ -37,8 +37,9 @@ SWITCHES = {"ENABLE", "DISABLE"}
 FILLERS = {"IB", "SOCKET", "NET", "ENABLE"}
 """Words that people leave out of a name."""
 GENERIC = {
-    "TIMEOUT", "MS", "SEC", "RETRY", "CNT", "DEBUG", "LEVEL", "ENABLE", "DISABLE", "SIZE", "MODE", "PATH", "FILE", "TYPE",
-    "NUM", "MAX", "MIN", "THRESHOLD", "CACHE", "DIR", "INDEX", "NTHREADS", "NCHANNELS", "INTERVAL", "PORT", "RATE",
+    "TIMEOUT", "MS", "SEC", "RETRY", "CNT", "DEBUG", "LEVEL", "ENABLE", "DISABLE", "SIZE", "MODE", "PATH", "FILE",
+    "TYPE", "NUM", "MAX", "MIN", "THRESHOLD", "CACHE", "DIR", "INDEX", "NTHREADS", "NCHANNELS", "INTERVAL", "PORT",
+    "RATE",
 }  # fmt: skip
 """Words that say nothing of what a setting is about: sharing only these makes no kin."""
 FEWEST_LETTERS = 9

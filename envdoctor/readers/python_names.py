@@ -71,8 +71,9 @@ class Names:
             return self._cache[key]
         found = scope.find(name)
         if found is None:
-            self._cache[key] = resolved = UNBOUND.get(name, name)
-            return resolved
+            unbound = UNBOUND.get(name, name)
+            self._cache[key] = unbound
+            return unbound
         home, bindings = found
         if len(bindings) == 1:
             resolved = self._binding(bindings[0], depth)
