@@ -11,6 +11,8 @@ from envdoctor.source import Source
 MOST_SETTINGS = 10_000
 """Beyond this the rest of a file is left out: aliases can name one map any number of times."""
 COMMENT_LINES = 20
+LONGEST_LINE = 2000
+"""How far a comment is looked for: minified files have one line for everything."""
 
 
 class Collector:
@@ -56,22 +58,23 @@ class Collector:
         merge(self.facts, facts)
 
 
-def comment_at(source: Source, start: int, *ends: int) -> str:
+def comment_at(source: Source, start: int, *ends: int, sign: str = "#") -> str:
     """The comment behind one of `ends` on its line, or else the lines of comment above the line of `start`."""
     text = source.text
     for end in ends:
-        line_end = text.find("\n", end)
-        behind = text[end : line_end if line_end != -1 else len(text)]
-        mark = behind.find("#")
+        limit = end + LONGEST_LINE
+        line_end = text.find("\n", end, limit)
+        behind = text[end : line_end if line_end != -1 else limit]
+        mark = behind.find(sign)
         if mark != -1 and not behind[:mark].strip(" \t,\"']}"):
-            return behind[mark:].strip().lstrip("#").strip()
+            return behind[mark:].strip().lstrip(sign).strip()
     above: list[str] = []
-    at = text.rfind("\n", 0, start)
+    at = text.rfind("\n", max(0, start - LONGEST_LINE), start)
     while at > 0 and len(above) < COMMENT_LINES:
-        before = text.rfind("\n", 0, at)
-        line = text[before + 1 : at].strip()
-        if not line.startswith("#"):
+        before = text.rfind("\n", max(0, at - LONGEST_LINE), at)
+        line = text[before + 1 : at].strip() if before != -1 or at < LONGEST_LINE else ""
+        if not line.startswith(sign):
             break
-        above.append(line.lstrip("#").strip())
+        above.append(line.lstrip(sign).strip())
         at = before
     return "\n".join(reversed(above))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
+COMPUTED = "!computed"
+"""Tag of a scalar that is an expression: its text is shown, its value is known at run time only."""
+
 
 class Mark:
     """A position: the offset of a character in the text of a document."""
@@ -19,7 +22,7 @@ class Mark:
         self.index = index
 
 
-class Node(metaclass=ABCMeta):
+class Node(metaclass=ABCMeta):  # noqa: B024 - abstract so that classes can be registered as it
     """A part of a document from `start_mark` to `end_mark`; `tag` is what an application calls its type."""
 
     __slots__ = ("end_mark", "start_mark", "tag", "value")

@@ -9,7 +9,8 @@ _SIMPLE = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.)|\n)", re.DOTALL)
+_PAIR = r"u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})"
+_ESCAPE = re.compile(r"\\(?:" + _PAIR + r"|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.)|\n)", re.DOTALL)
 _TWICE = re.compile("''")
 _DOLLARS = re.compile(r"\$\$")
 
@@ -25,6 +26,11 @@ def plain(text: str, start: int) -> Text:
 def double_quoted(inside: Text) -> Text:
     """The inside of a double-quoted string without its escapes."""
     return _replaced(inside, _ESCAPE, _unescaped) if "\\" in inside[0] else inside
+
+
+def unescaped(inside: str) -> str:
+    """The inside of a double-quoted string without its escapes, where no places are asked for."""
+    return _ESCAPE.sub(_unescaped, inside) if "\\" in inside else inside
 
 
 def single_quoted(inside: Text) -> Text:
@@ -51,8 +57,10 @@ def _replaced(text: Text, pattern: re.Pattern[str], new: Callable[[re.Match[str]
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    digits = match[1] or match[2] or match[3]
+    if match[1]:  # JSON writes characters beyond the first plane as two halves
+        return chr(0x10000 + ((int(match[1], 16) & 0x3FF) << 10) + (int(match[2], 16) & 0x3FF))
+    digits = match[3] or match[4] or match[5]
     if digits:
         code = int(digits, 16)
-        return chr(code) if code < 0x110000 else "\ufffd"
-    return _SIMPLE.get(match[4], match[4]) if match[4] else ""
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    return _SIMPLE.get(match[6], match[6]) if match[6] else ""

@@ -18,6 +18,8 @@ from envdoctor.facts import Branch
 LONGEST = 4000
 """Characters a template may span; a longer one is read as text, so that the search stays bounded."""
 MOST_BRANCHES = 2000
+MOST_UNCLOSED = 10_000
+"""Templates that are not closed, after which a text is taken as it stands."""
 FILLER = "_"
 
 _CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}"}
@@ -60,24 +62,37 @@ def mask(text: str) -> Masked:
     return Masked("".join(pieces), spans, list(islice(_branches(text, spans), MOST_BRANCHES)))
 
 
+class _Ends:
+    """Where marks stand next: each is looked for once, however often it is asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: dict[str, int] = {}
+
+    def within(self, mark: str, start: int, limit: int) -> int:
+        """The offset of a mark in `text[start:limit]`; -1 where there is none."""
+        at = self.found.get(mark, 0)
+        if at != -1 and at < start:
+            at = self.found[mark] = self.text.find(mark, start)
+        return at if at != -1 and at + len(mark) <= limit else -1
+
+
 def _templates(text: str) -> Iterator[tuple[int, int]]:
     """Spans of `{{ }}`, `{% %}` and `{# #}`; what is not closed within LONGEST characters is no template."""
-    at = 0
-    while match := _OPENING.search(text, at):
+    at = unclosed = 0
+    ends = _Ends(text)
+    while unclosed < MOST_UNCLOSED and (match := _OPENING.search(text, at)):
         start = match.start()
-        closing = "*/}}" if _BLOCK_COMMENT.match(text, start) else _CLOSINGS[match.group()]
-        limit = start + LONGEST
-        end = text.find("*/ -}}", start, limit) if closing == "*/}}" else -1
-        length = 6
-        if end == -1:
-            end, length = text.find(closing, start + 2, limit), len(closing)
-        if end == -1 and closing == "*/}}":
-            end, length = text.find("}}", start + 2, limit), 2
-        if end == -1:
-            at = start + 1
-            continue
-        at = end + length
-        if match.group() != "{#" or "\n" not in text[start:at]:
+        closings = [_CLOSINGS[match.group()]]
+        if _BLOCK_COMMENT.match(text, start):
+            closings = ["*/ -}}", "*/}}", "}}"]
+        for closing in closings:
+            end = ends.within(closing, start + 2, start + LONGEST)
+            if end != -1:
+                break
+        unclosed += end == -1
+        at = end + len(closing) if end != -1 else start + 1
+        if end != -1 and (match.group() != "{#" or "\n" not in text[start:at]):
             yield start, at
 
 

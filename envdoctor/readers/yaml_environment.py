@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from envdoctor.facts import Op, Place, Setting, Value
 from envdoctor.readers.collector import Collector, comment_at
 from envdoctor.readers.embedded import mapped
-from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.nodes import COMPUTED, MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import Text
 from envdoctor.readers.substitution import parts_of, value_of
 from envdoctor.readers.yaml_keys import IDENTIFIER, VARIABLE
@@ -27,6 +27,7 @@ AGAIN = 30
 LONGEST_SHOWN = 80
 PAIR_NAMES = ("name", "Name", "key", "variable", "envName")
 PAIR_VALUES = ("value", "Value", "val", "default")
+REFERENCES = ("valueFrom", "value_from", "value_source")
 NULLS = ("", "~", "null", "Null", "NULL")
 PLAIN_TAGS = ("!", "!Sub")
 """Tags of an application under which a scalar still is its text; others (`!Ref`, `!vault`) compute a value."""
@@ -90,7 +91,7 @@ class EnvironmentReader:
             return
         keys = keys_of(self.document, node)
         inner = next((keys[mark] for mark in PAIR_VALUES if isinstance(keys.get(mark), ScalarNode)), None)
-        if keys and inner is None and not {"valueFrom", "secretKeyRef", "configMapKeyRef", "fieldRef"} & keys.keys():
+        if keys and inner is None and not {*REFERENCES, "secretKeyRef", "configMapKeyRef", "fieldRef"} & keys.keys():
             if any(VARIABLE.fullmatch(mark) for mark in keys):
                 self.read(node, below(self.document, context, name, node), DEEPEST)
             return
@@ -105,13 +106,13 @@ class EnvironmentReader:
             return
         keys = keys_of(self.document, node)
         name_key = next((keys[mark] for mark in PAIR_NAMES if isinstance(keys.get(mark), ScalarNode)), None)
-        if name_key is None or not ({*PAIR_VALUES, "valueFrom"} & keys.keys() or len(keys) == 1):
+        if name_key is None or not ({*PAIR_VALUES, *REFERENCES} & keys.keys() or len(keys) == 1):
             self.read(node, context, depth + 1)
             return
         name = self.document.text(name_key)
         if not self.accepts(name, context):
             return
-        value = next((keys[mark] for mark in PAIR_VALUES if mark in keys), keys.get("valueFrom"))
+        value = next((keys[mark] for mark in (*PAIR_VALUES, *REFERENCES) if mark in keys), None)
         self.state(name, self.document.inner_place(name_key), name_key, value, context)
 
     def accepts(self, name: str, context: Context) -> bool:
@@ -142,7 +143,8 @@ class EnvironmentReader:
         """
         text = self.document.text(node)
         if node.tag.startswith("!") and node.tag not in PLAIN_TAGS:
-            return "set", Value("unknown", f"{node.tag} {text}"[:LONGEST_SHOWN])
+            shown = text if node.tag == COMPUTED else f"{node.tag} {text}"
+            return "set", Value("unknown", shown[:LONGEST_SHOWN])
         if not node.style and text in NULLS and context.kind.name != "kubernetes" and context.kind.channel != "ci":
             return ("pass" if context.kind.channel in ("compose", "task") else "unset"), Value("unknown", text)
         return "set", self.template(text, context)
@@ -194,11 +196,11 @@ class EnvironmentReader:
     ) -> None:  # fmt: skip
         """State one setting; `offsets` are its start and the ends behind which its comment may stand."""
         kind = context.kind
+        comment = comment_at(self.document.source, *offsets, sign=self.document.comment_sign)
         self.out.add(
             Setting(
                 op, name, value, place, kind.channel, self.out.order, kind.exported, context.scope,
-                self.document.masked.around(offsets[0]), kind.via,
-                comment_at(self.document.source, *offsets), name_place, value_place,
+                self.document.masked.around(offsets[0]), kind.via, comment, name_place, value_place,
             )
         )  # fmt: skip
 

@@ -58,12 +58,13 @@ def keys_of(document: Document, node: Node | None) -> dict[str, Node]:
 def kind_of(document: Document, root: Node) -> Kind:
     """The kind of a document, by its top-level keys and by the name of its file."""
     if isinstance(root, SequenceNode):
-        return _kind_of_list(document, root)
+        return kind_of_list(document, root)
     keys = keys_of(document, root)
-    return _kind_of_keys(document, keys) or _kind_of_file(document, keys)
+    return kind_of_keys(document, keys) or _kind_of_file(document, keys)
 
 
-def _kind_of_list(document: Document, root: SequenceNode) -> Kind:
+def kind_of_list(document: Document, root: SequenceNode) -> Kind:
+    """The kind of a document that is a list, by its first item."""
     keys = keys_of(document, root.value[0] if root.value else None)
     if "apiVersion" in keys or {"op", "path"} <= keys.keys():
         return KUBERNETES
@@ -72,7 +73,8 @@ def _kind_of_list(document: Document, root: SequenceNode) -> Kind:
     return ANSIBLE if ansible else CONFIGURATION
 
 
-def _kind_of_keys(document: Document, keys: Mapping[str, Node]) -> Kind | None:
+def kind_of_keys(document: Document, keys: Mapping[str, Node]) -> Kind | None:
+    """The kind that the top-level keys of a document tell; None: they tell nothing."""
     names = keys.keys()
     if {"apiVersion", "kind"} <= names or "configMapGenerator" in names or "containers" in names:
         return KUBERNETES

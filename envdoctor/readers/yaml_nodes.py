@@ -44,7 +44,10 @@ class Document:
 
     `source` holds the original text, `masked` the text that was composed; `base` is where the document starts.
     `altered`: characters were replaced all over the text, so that the values of nodes are not the original ones.
+    `comment_sign` is what a comment begins with.
     """
+
+    comment_sign = "#"
 
     def __init__(self, source: Source, masked: Masked, base: int, altered: bool = False) -> None:
         self.source = source
