@@ -13,8 +13,11 @@ SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
     ".pytest_cache", ".eggs", "site-packages", ".terraform", ".ipynb_checkpoints",
 }  # fmt: skip
-HIDDEN_KEPT = (".github", ".gitlab", ".circleci", ".devcontainer", ".env", ".deepspeed_env", ".bashrc", ".profile",
-               ".gitlab-ci.yml", ".envrc", ".vscode", ".buildkite", ".azure-pipelines", ".sky")  # fmt: skip
+HIDDEN_KEPT = (
+    ".github", ".gitlab", ".circleci", ".devcontainer", ".env", ".deepspeed_env", ".bash", ".profile", ".gitlab-ci.yml",
+    ".vscode", ".buildkite", ".azure-pipelines", ".sky", ".nccl.conf", ".rccl.conf", ".cshrc", ".tcshrc", ".login",
+    ".zshrc", ".zshenv", ".zprofile", ".cargo", ".mise", ".config", ".justfile", ".modulefiles",
+)  # fmt: skip
 """Hidden files and folders that carry settings; other hidden ones are private to tools."""
 
 

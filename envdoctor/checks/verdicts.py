@@ -51,7 +51,8 @@ def _unlisted(name: str, catalog: Catalog, target: Target) -> Verdict | None:
         return None
     real = near.nearest(name, catalog.real_names(), lambda n: is_current(n, catalog, target))
     if real is not None and is_current(real, catalog, target):
-        return Verdict("misnamed", f"nothing reads {name}; {real} was meant", f"write {real}", real,
+        shown = name if name == name.strip() else repr(name)  # a conf file with a blank before `=`
+        return Verdict("misnamed", f"nothing reads {shown}; {real} was meant", f"write {real}", real,
                        _evidence(catalog.variable(real)))  # fmt: skip
     if prefix is None or not prefix.closed:
         return None

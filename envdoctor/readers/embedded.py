@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from envdoctor.facts import Branch, FileFacts, Place, Scope
+from envdoctor.readers.kinds import READERS
 from envdoctor.source import Source
 
 if TYPE_CHECKING:
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from envdoctor.facts import Call, Inclusion, Launch, Setting, Use
 
     Fact = TypeVar("Fact", Setting, Use, Call, Launch, Inclusion)
-
-MODULES = {
-    "shell": "shell", "python": "python", "dockerfile": "dockerfile", "yaml": "yaml",
-    "env-file": "shell_lines", "launcher-env-file": "shell_lines", "conf-file": "shell_lines", "ci-env": "shell_lines",
-}  # fmt: skip
-"""Kind of embedded text -> module of this package; the module is imported when the first such text is met."""
 
 MAXIMUM_DEPTH = 12
 """Text inside text inside text is read so many levels deep; more is no longer something a person wrote."""
@@ -65,6 +60,11 @@ def mapped(origin: Source, text: str, offsets: Sequence[int]) -> MappedSource:
     return MappedSource(origin.path, text, None, origin.cell, origin=origin, offsets=offsets)
 
 
+def is_embedded(source: Source) -> bool:
+    """Whether text stands inside a script, which may have replaced variables in it."""
+    return source.anchors is not None or isinstance(source, MappedSource)
+
+
 def read_embedded(
     source: Source, kind: str, order: int, scope: Scope | None = None, branch: tuple[Branch, ...] = ()
 ) -> FileFacts:
@@ -93,10 +93,10 @@ def deeper() -> Iterator[bool]:
 
 def _reader(kind: str) -> Callable[[Source, str], FileFacts] | None:
     """The `read` function for a kind, or None where there is no such reader."""
-    if kind not in MODULES:
+    if kind not in READERS:
         return None
     try:
-        module = importlib.import_module(f"envdoctor.readers.{MODULES[kind]}")
+        module = importlib.import_module(f"envdoctor.readers.{READERS[kind]}")
     except ImportError:
         return None
     return cast("Callable[[Source, str], FileFacts]", module.read)
