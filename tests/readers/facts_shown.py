@@ -1,0 +1,80 @@
+"""Helpers of the reader tests: facts as short lines, and what stands at a place."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from envdoctor.facts import FileFacts, Place, Setting
+from envdoctor.readers import kind_of, read
+from envdoctor.source import Source
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def facts_of(text: str, path: str, kind: str = "") -> FileFacts:
+    """Facts of text under a name; its kind is what the name says unless it is given."""
+    found = kind or kind_of(path, text[:200].encode("utf-8", "replace"), docs=True)
+    assert found, path
+    return read(Source(path, text), found)
+
+
+def fixture(folder: str, name: str) -> tuple[str, FileFacts]:
+    """Text and facts of a fixture."""
+    text = (FIXTURES / folder / name).read_text(encoding="utf-8")
+    return text, facts_of(text, name)
+
+
+def excerpt(text: str, place: Place | None) -> str:
+    """The text at a place of one line."""
+    assert place is not None
+    assert place.line == place.end_line, place
+    return text.split("\n")[place.line - 1][place.column - 1 : place.end_column - 1]
+
+
+def shown(setting: Setting) -> str:
+    """A setting on one line: where, what, how exported, by what channel, in which scope and branch, its comment."""
+    value = setting.value
+    text = value.text if value.kind == "literal" else f"{value.kind}({value.text})"
+    if value.references or value.fallback is not None:
+        text += f"[{','.join(value.references)}|{value.fallback}]"
+    scope = f" {setting.scope.kind}:{setting.scope.name}" if setting.scope.kind != "process" else ""
+    branch = "".join(f" <{branch.condition}>" for branch in setting.branch)
+    comment = f" # {setting.comment}" if setting.comment else ""
+    cell = f" cell {setting.place.cell}" if setting.place.cell else ""
+    head = f"{setting.place.line} {setting.op} {setting.name}={text} {setting.exported} {setting.channel}"
+    return head + scope + branch + cell + comment
+
+
+def shown_all(facts: FileFacts) -> list[str]:
+    """All settings of a file."""
+    return [shown(setting) for setting in facts.settings]
+
+
+def check_places(text: str, facts: FileFacts) -> None:
+    """Every place lies in the text, and a name that is written as it is stands at its place."""
+    lines = text.split("\n")
+    for setting in facts.settings:
+        for place in (setting.place, setting.name_place, setting.value_place):
+            if place is None:
+                continue
+            assert (place.line, place.column) <= (place.end_line, place.end_column), place
+            assert 1 <= place.line <= place.end_line <= len(lines), place
+            assert 1 <= place.column <= len(lines[place.line - 1]) + 1, place
+            assert 1 <= place.end_column <= len(lines[place.end_line - 1]) + 1, place
+    for problem in facts.problems:
+        assert problem.place.line <= len(lines)
+
+
+def check_bounded(text: str, path: str, seconds: float = 15) -> FileFacts:
+    """A large text is read in bounded time."""
+    start = time.process_time()
+    facts = facts_of(text, path)
+    assert time.process_time() - start < seconds
+    assert len(facts.settings) <= 10_001
+    return facts
+
+
+def check_repeated(line: str, path: str, size: int = 500_000) -> FileFacts:
+    """So many characters of one line again and again are read in bounded time: nothing grows with the square."""
+    return check_bounded(line * (size // len(line)), path, 2 + 3 * size / 1_000_000)
