@@ -11,16 +11,15 @@ from envdoctor.checks.call_data import RANK, says_rank
 from envdoctor.checks.call_patterns import argument, named
 from envdoctor.checks.call_wishes import trains
 from envdoctor.checks.calls import finding
-from envdoctor.entries import Program, Step
-from envdoctor.facts import Call, Launch
+from envdoctor.entries import Program, Step, only_rank_zero
+from envdoctor.facts import Call, Launch, Place
 from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
 
-ONLY_RANK_ZERO = re.compile(
-    r"(?i)(?:rank\w*(?:\(\))?|RANK[\"'\])]*)\s*==\s*[\"']?0\b|\bis_(?:main|master|rank_?zero)\w*|^not \w*rank\w*$"
-)
 RANKS = re.compile(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
 NODES = re.compile(r"--nnodes")
+COMPARES = re.compile(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
+"""Commands that compare or hash what others printed."""
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
@@ -28,6 +27,8 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     assert context.programs is not None
     facts = context.facts
     yield from _two_in_launch(rule, context, facts.launches)
+    if facts.kind == "shell":
+        yield from _compared(rule, context)
     if facts.kind not in ("python", "notebook"):
         return
     program = context.programs.of(facts)
@@ -57,24 +58,47 @@ def _one_rank(rule: Rule, program: Program) -> Iterator[Finding]:
     looks = _looks(rule, program)
     if any(named(s.call.name, rule.parameters["gathers"]) for s in program.steps):
         return
-    if all(any(ONLY_RANK_ZERO.search(b.condition) and b.arm != "else" for b in s.conditions) for s in looks):
+    if all(only_rank_zero(s.conditions) for s in looks):
         message = "only rank 0 looks at its result: whether the other ranks have the same bits is not seen"
         yield finding(rule, looks[0].call.place, message, help="gather the hashes of all ranks and compare them")
 
 
 def _equal(rule: Rule, program: Program) -> Iterator[Finding]:
-    """Every rank seeds alike and draws its summands, so that all are equal."""
+    """Every rank draws the same summands, or makes them of constants."""
     parameters = rule.parameters
+    sources = {n.split("()")[0]: s.call for s in program.steps if _reduces(parameters, s) for n in _summands(s.call)}
+    if any(named(n, parameters["constants"]) for n in sources) and not _told_by_rank(program, parameters["constants"]):
+        call = next(c for n, c in sources.items() if named(n, parameters["constants"]))
+        yield finding(
+            rule, call.place, EQUAL.format("all ranks sum the same constant"), help="seed + rank for the inputs"
+        )
+        return
+    if not any(named(n, parameters["draws"]) for n in sources):
+        return
     seeds = [s.call for s in program.steps if named(s.call.name, parameters["seeds"]) and s.call.arguments]
-    draws = [s for s in program.steps if named(s.call.name, parameters["draws"])]
-    if not seeds or not draws or any(says_rank(a) for c in seeds for a in c.arguments):
+    if not seeds or any(says_rank(a) for c in seeds for a in c.arguments) or not _constant(seeds):
         return
-    if any(says_rank(a) for s in draws for a in s.call.arguments if a.keyword != "device") or not _constant(seeds):
-        return
-    message = (
-        "every rank has this seed, so that all summands are equal and no order of summation can be told from another"
-    )
-    yield finding(rule, seeds[0].place, message, help="seed + rank for the inputs")
+    if not _told_by_rank(program, parameters["draws"]):
+        yield finding(rule, seeds[0].place, EQUAL.format("every rank has this seed"), help="seed + rank for the inputs")
+
+
+EQUAL = "{}, so that all summands are equal and no order of summation can be told from another"
+
+
+def _reduces(parameters: Mapping[str, Any], step: Step) -> bool:
+    return named(step.call.name, parameters["reduces"])
+
+
+def _summands(call: Call) -> tuple[str, ...]:
+    """What the tensor that is summed was made by, where it is used as it was made."""
+    given = argument(call, "tensor", 0)
+    return given.names if given is not None and len(given.names) == 1 else ()
+
+
+def _told_by_rank(program: Program, names: Sequence[str]) -> bool:
+    """Whether the rank is part of what makes the summands."""
+    calls = [s.call for s in program.steps if named(s.call.name, names)]
+    return any(says_rank(a) for c in calls for a in c.arguments if a.keyword != "device")
 
 
 def _constant(seeds: Sequence[Call]) -> bool:
@@ -103,6 +127,20 @@ def _two_in_launch(rule: Rule, context: Context, launches: Sequence[Launch]) -> 
             if _tests(rule.parameters, context, program):
                 message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
                 yield finding(rule, launch.place, message, help="at least 3 ranks")
+
+
+def _compared(rule: Rule, context: Context) -> Iterator[Finding]:
+    """A script that compares or hashes what nccl-tests or rccl-tests print: times, and no result."""
+    assert context.programs is not None
+    names = rule.parameters["benchmarks"]
+    if not any(name in word for launch in context.facts.launches for word in launch.words for name in names):
+        return
+    path = context.facts.path
+    for number, line in enumerate(context.programs.text(path).split("\n"), 1):
+        if COMPARES.search(line) and not line.lstrip().startswith("#"):
+            message = "the table of times that is compared here holds no result, and its inputs hide every order"
+            yield finding(rule, Place(path, number, 1, number, len(line) + 1), message)
+            return
 
 
 def _ranks(words: Sequence[str]) -> int | None:

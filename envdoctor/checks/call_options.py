@@ -10,7 +10,7 @@ from typing import Any
 from envdoctor import checks
 from envdoctor.apis import load_apis
 from envdoctor.checks import Context
-from envdoctor.checks.call_patterns import Table, fits_target, named
+from envdoctor.checks.call_patterns import Table, fits_target, named, within
 from envdoctor.checks.call_wishes import Wishes, launch_settings, trains, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive
@@ -20,6 +20,7 @@ from envdoctor.rulebook import Rule
 
 HARMLESS = re.compile(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
+RELEASE = re.compile(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
 LEVELS = ("run-to-run", "placement", "topology")
 
 
@@ -76,11 +77,17 @@ def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding
     options = _options(rule)
     for step in program.steps:
         for shape, data in options.of(step.call):
-            if not shape.holds(context.target):
+            if not shape.holds(context.target) or _covered(data, wish, context):
                 continue
             if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
                 yield _option(rule, context, step.call, data, wish, asked)
     yield from _mixed(rule, context, [s.call for s in program.steps])
+
+
+def _covered(data: Mapping[str, Any], wish: Wishes, context: Context) -> bool:
+    """The release ties the option to the switch, and the switch is on."""
+    bounds = data.get("covered_by_switch")
+    return bounds is not None and "torch" in wish.switches and fits_target("", bounds, context.target, False)
 
 
 def _speaks(needs: str, asked: str) -> bool:
@@ -172,10 +179,12 @@ def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Findi
             continue
         steps = [Step(c, i, Process(), c.branch) for i, c in enumerate(calls)]
         small = Program(facts.path, facts, steps, {})
-        wish = Wishes([s for s in steps if wish_of(s.call) is not None])
+        wish = wishes(small)
         for step in steps:
             for shape, data in _options(rule).of(step.call):
-                if shape.holds(context.target) and _in_earnest(step, small, wish):
+                if _covered(data, wish, context) or not shape.holds(context.target):
+                    continue
+                if _in_earnest(step, small, wish):
                     yield _option(rule, context, step.call, data, wish, "determinism")
 
 
@@ -196,13 +205,21 @@ def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
     settings = [s for s in checks.judged(context.facts.settings) if s.op in ("set", "default")]
     for data in rule.parameters["environment"]:
         for setting in settings:
-            if setting.name != data["name"] or setting.value.known not in data["values"]:
+            if setting.name != data["name"] or not _has_value(setting.value.known, data):
                 continue
             if any(s.name in data.get("unless", {}) and s.value.known == data["unless"][s.name] for s in settings):
                 continue
             if _speaks(data["needs"], _asked_around(context, setting)):
-                message = f"{setting.name}={setting.value.known} {data['says']}"
+                shown = setting.value.known if "values" in data else data["contains"]
+                message = f"{setting.name}={shown} {data['says']}"
                 yield checks.finding(rule, setting, message, help=data["help"], evidence=rule.evidence)
+
+
+def _has_value(value: str | None, data: Mapping[str, Any]) -> bool:
+    """Whether a value is one of those that an entry of the rule is about."""
+    if "values" in data:
+        return value in data["values"]
+    return value is not None and data["contains"] in value and data["lacks"] not in value
 
 
 def _asked_around(context: Context, setting: Setting) -> str:
@@ -235,11 +252,19 @@ def _arguments(rule: Rule, launches: Sequence[Launch]) -> Iterator[Finding]:
                 fnmatchcase(w.rpartition("/")[2], p) for w in words for p in data["programs"]
             ):
                 continue
+            release = _release(launches)
             for refused in data["refused"]:
-                if refused["word"] in words:
+                bounds = refused.get("release")
+                if refused["word"] in words and (bounds is None or (release and within(release, bounds))):
                     message = f"{refused['word']} beside {data['asks']}: {refused['says']}"
                     yield finding(rule, launch.place, message, help=f"without {refused['word']}")
                     break
+
+
+def _release(launches: Sequence[Launch]) -> str:
+    """The release of Megatron-LM that a script fetches."""
+    found = (RELEASE.search(word) for launch in launches for word in launch.words)
+    return next((m[1] for m in found if m), "")
 
 
 def _builds(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from envdoctor.checks import Context
 from envdoctor.checks.call_streams import Stream, program_streams
 from envdoctor.checks.call_wishes import trains
 from envdoctor.checks.calls import anchored, finding, short
-from envdoctor.entries import Process, Program, Step, exclusive
+from envdoctor.entries import Process, Program, Step, exclusive, only_rank_zero
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
@@ -53,7 +53,9 @@ def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[s
             continue
         if stream in bare:
             yield _never(rule, context, stream)
-        elif stream.seeds:
+        elif all(only_rank_zero(seed.conditions) for seed in stream.seeds):
+            yield _one_rank(rule, context, stream)
+        else:
             yield from _late(rule, context, stream)
 
 
@@ -92,6 +94,13 @@ def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
         message += f"; {short(stream.partial[0].call)} reaches GPU generators only"
         related += (Related(stream.partial[0].call.place, "seeds a GPU generator only"),)
     return finding(rule, place, message, help=f"{stream.data['call']} before it", related=related)
+
+
+def _one_rank(rule: Rule, context: Context, stream: Stream) -> Finding:
+    seed = stream.seeds[0]
+    place, related = anchored(seed, context)
+    message = f"{short(seed.call)} runs on rank 0 only: on all other ranks {stream.name} is unseeded"
+    return finding(rule, place, message, help=f"{stream.data['call']} on every rank", related=related)
 
 
 def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:

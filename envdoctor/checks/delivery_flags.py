@@ -93,7 +93,6 @@ def names_hosts(flags: Flags, delivery: Delivery, hosts_in: dict[str, int | None
     if counts and counts[-1].isdigit():
         return int(counts[-1]) > 1
     for value in flags.given(delivery.hosts):
-        hosts = listed(value)
-        if len(hosts) > 1 or (hosts and not is_local(hosts[0]) and not hosts[0].startswith("$")):
+        if len({host for host in listed(value) if not is_local(host)}) > 1:
             return True
     return any(value and hosts_in.get(value, 2) != 1 for value in flags.given(delivery.hosts_file))

@@ -70,7 +70,7 @@ def _against(rule: Rule, member: Member, group: Sequence[Member], context: UnitC
     for name, setting in member.given.items():
         if not _matters(rule, name, context):
             continue
-        if member is not first:
+        if member.rank != first.rank:
             other = first.given.get(name)
             if other is not None and not _same(setting, other):
                 yield _differs(rule, setting, other, f"node {first.rank}")

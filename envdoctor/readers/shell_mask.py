@@ -33,9 +33,7 @@ _ARITHMETIC = re.compile(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){
 _BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
 _HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:\"([\w.!-]+)\"|'([\w.!-]+)'|\\?([A-Za-z_][\w.-]*))")
 _NOT_LINE_END = re.compile(r"[^\n]")
-_VALUE = (
-    r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
-)
+_VALUE = r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
 LOOK_AHEAD = 200
 """Characters of the following lines that decide how a line of assignments ends."""
 _PAIR = re.compile(r"=\S*[ \t]+[A-Za-z_]\w*\+?=\S*[ \t]*\n")

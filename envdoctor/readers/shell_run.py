@@ -105,9 +105,7 @@ def _may_stand_before(words: Sequence[Word], at: int) -> bool:
     return words[at - 1].text in _VALUED_BEFORE
 
 
-def _variable(
-    state: State, name: str, words: list[Word], context: Context
-) -> Sequence[tuple[list[Word], Context]]:
+def _variable(state: State, name: str, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
     """`$CMD args`: what the variable may hold, or a launch that nobody can tell."""
     alternatives = [a for a in state.alternatives(name) if a] or _fallback(words[0])
     if not alternatives:
@@ -150,9 +148,7 @@ def _quoted_command(state: State, words: list[Word], context: Context) -> Sequen
     return ()
 
 
-def _shell(
-    state: State, program: str, words: list[Word], context: Context
-) -> Sequence[tuple[list[Word], Context]]:
+def _shell(state: State, program: str, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
     """`bash -c 'text'` is read on; `bash x.sh` is a launch and a file that runs."""
     at = 1
     while at < len(words) and words[at].text[:1] in ("-", "+") and len(words[at].text) > 1:
@@ -200,9 +196,7 @@ def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple
     return ()
 
 
-def _python_module(
-    state: State, words: list[Word], at: int, context: Context
-) -> Sequence[tuple[list[Word], Context]]:
+def _python_module(state: State, words: list[Word], at: int, context: Context) -> Sequence[tuple[list[Word], Context]]:
     module = words[at + 1].text if at + 1 < len(words) else ""
     launcher = module_launchers().get(module)
     if launcher is None:

@@ -254,7 +254,6 @@ class State:
                 result += [w.under(piece.branch).seen_at(word) for w in self.expanded(piece, depth + 1)]
         return result or [word]
 
-
     def alternatives(self, name: str) -> list[list[Word]]:
         """The words a variable may hold, once for each assignment that may be the last one."""
         known = self.definitions.get(name, [])

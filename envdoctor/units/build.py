@@ -26,6 +26,7 @@ _ALLEXPORT = re.compile(r"^[ \t]*set\s+(?:(?P<on>-\w*a\w*|-o\s+allexport)|(?P<of
 _HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB)[ \t]+([^\n]*)", re.M)
 _SYSTEMS = {"SBATCH": "slurm", "PBS": "pbs", "BSUB": "lsf"}
+_NODE = re.compile(r"--(?:node|machine)[_-]rank")
 _HOST = re.compile(r"^[ \t]*[^#\s]", re.M)
 _NAMED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=", re.M)
 _PYTHON_LAUNCHERS = ("python", "torchrun", "deepspeed", "deepspeed.pt", "accelerate launch", "accelerate-launch")
@@ -50,7 +51,20 @@ class Builder:
         left_bare = [facts for facts in mine.values() if _is_bare(facts, wanted)]
         for facts in self._sourcing([f.path for f in left_bare]) if left_bare else ():
             mine.setdefault(facts.path, facts)
+        for facts in self._beside_nodes(mine):
+            mine.setdefault(facts.path, facts)
         return [self.unit(facts) for facts in mine.values()]
+
+    def _beside_nodes(self, mine: Mapping[str, FileFacts]) -> list[FileFacts]:
+        """Scripts for other nodes in the folders of scripts that start one node of several."""
+        nodes = [facts for facts in mine.values() if facts.kind == "shell" and _starts_a_node(facts)]
+        folders = {folder(facts.path) for facts in nodes}
+        found = []
+        for path in self.project.files() if folders else ():
+            shell = folder(path) in folders and readers.kind_of(path) == "shell" and path not in mine
+            if shell and _NODE.search(self.project.text(path)):
+                found.append(self.project.context(path))
+        return [facts for facts in found if facts is not None]
 
     def _sourcing(self, paths: Sequence[str]) -> Iterator[FileFacts]:
         """Shell scripts of the project that source one of some files."""
@@ -162,6 +176,10 @@ class Builder:
 def build(project: Project, read: Sequence[FileFacts], wanted: Callable[[str], object] = bool) -> list[Unit]:
     """The launch units of the files that were read; `wanted` says of a variable whether it matters."""
     return Builder(project).units(read, wanted)
+
+
+def _starts_a_node(facts: FileFacts) -> bool:
+    return any(_NODE.search(word) for launch in facts.launches for word in launch.words)
 
 
 def _is_bare(facts: FileFacts, wanted: Callable[[str], object]) -> bool:

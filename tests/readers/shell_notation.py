@@ -1,9 +1,9 @@
 """Facts of shell text as short lines, so that tables of scripts and what is read from them stay readable.
 
-    set NCCL_ALGO=Ring                                  an exported literal in the whole file
-    set A=<${B:-c}|c> exported=no scope=function:f      a template with its fallback, in a function
-    pass A channel=launcher-argument via=mpirun         forwarded by name
-    launch srun -> python x.py                          a launch and the command in it
+set NCCL_ALGO=Ring                                  an exported literal in the whole file
+set A=<${B:-c}|c> exported=no scope=function:f      a template with its fallback, in a function
+pass A channel=launcher-argument via=mpirun         forwarded by name
+launch srun -> python x.py                          a launch and the command in it
 """
 
 from __future__ import annotations

@@ -125,11 +125,16 @@ def test_functions_that_return_each_other() -> None:
     assert read("import os\ndef f(): return g()\ndef g(): return f()\nos.environ.update(f())\n").settings == []
 
 
-PIECES = """
+PIECES = (
+    """
 os.environ|['A1']| = |'1'|    |if x:~|else:~|def f(a):~|env|{|}|(|)|.update|.items()|for k, v in |:~|import os~|f'{a}'|"
 export A1=1|\'\'\'|#|return |**|os.system|['bash', '-c', |,|A1=|lambda: |class B:~|self.env|D|é|{{ x }}|{% y %}
 with mock.patch.dict|match x:~| case 1:~|try:~|except E:~|global D~|%
-""".strip().replace("\n", "|").replace("~", "\n").split("|")
+""".strip()
+    .replace("\n", "|")
+    .replace("~", "\n")
+    .split("|")
+)
 STATEMENTS = """
 import os
 from os import environ as e
@@ -156,8 +161,16 @@ torch.backends.cudnn.benchmark = not x
 lines.append("export A1=1" if x else y)
 script = "#!/bin/sh\\nexport A1='\\\\'\\n%s" % D
 """.strip().split("\n")
-HEADS = ["if x:", "for k, v in D.items():", "for k in D:",
-         "def g(k, v=D):", "class G:", "with a as D:", "try:", "while e:"]
+HEADS = [
+    "if x:",
+    "for k, v in D.items():",
+    "for k in D:",
+    "def g(k, v=D):",
+    "class G:",
+    "with a as D:",
+    "try:",
+    "while e:",
+]
 TAILS = {"try:": "except (A, B) as D:\n    return_ = 1\n"}
 
 

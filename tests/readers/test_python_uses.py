@@ -23,7 +23,7 @@ USED = [
     'x = os.environ.setdefault("A1", "1")',
     'NAME = "A1"\nx = os.environ[NAME]',
     "from os import environ as e\nx = e['A1']",
-    'f(url=f"tcp://{os.environ[\'A1\']}")',
+    "f(url=f\"tcp://{os.environ['A1']}\")",
     'd = {"B1": os.environ["A1"]}',
     'd = {"A1": lambda: os.environ["A1"]}',
     'env["B1"] = os.environ["A1"]',
@@ -51,7 +51,7 @@ def test_use(text: str) -> None:
 UNUSED = [
     'print(os.environ["A1"])',
     'logger.info("A1 is %s", os.environ.get("A1"))',
-    'print(f"x {os.environ[\'A1\']}")',
+    "print(f\"x {os.environ['A1']}\")",
     'raise ValueError(os.environ["A1"])',
     'assert os.environ["A1"] == "1"',
     'd = {"A1": os.environ.get("A1")}',

@@ -23,7 +23,7 @@ CARRIED = [
     ("mpiexec.hydra -genvlist A,B -envlist C ./a", ["pass A", "pass B", "pass C"]),
     ("mpirun_rsh -np 2 h1 h2 ./a", []),
     ("docker run -e A=1 -e B --env C=2 --env=D=3 image cmd", ["set A=1", "pass B", "set C=2", "set D=3"]),
-    ("docker run --env=\"A=1 2\" image cmd", ["set A=1"]),
+    ('docker run --env="A=1 2" image cmd', ["set A=1"]),
     ("docker run --rm -it -v /a:/b --gpus all image cmd -e NO=1", []),
     ("docker container run -e A=1 image", ["set A=1"]),
     ("docker compose -f x.yml run -e A=1 service cmd", ["set A=1"]),
@@ -107,9 +107,9 @@ def test_runtime_env_json() -> None:
 
 JSON_FORMS = [
     'ray job submit --runtime-env-json="{\\"env_vars\\": {\\"A\\": \\"$B\\"}}" -- cmd',
-    "ray job submit --runtime-env-json '{\"env_vars\": {\"A\": \"'\"$B\"'\"}}' -- cmd",
-    "J='{\"env_vars\": {\"A\": \"1\"}}'\nray job submit --runtime-env-json=\"$J\" -- cmd",
-    "J=$(cat <<EOF\n{\"env_vars\": {\"A\": \"1\"}}\nEOF\n)\nray job submit --runtime-env-json \"$J\" -- cmd",
+    'ray job submit --runtime-env-json \'{"env_vars": {"A": "\'"$B"\'"}}\' -- cmd',
+    'J=\'{"env_vars": {"A": "1"}}\'\nray job submit --runtime-env-json="$J" -- cmd',
+    'J=$(cat <<EOF\n{"env_vars": {"A": "1"}}\nEOF\n)\nray job submit --runtime-env-json "$J" -- cmd',
 ]
 
 
@@ -143,7 +143,7 @@ LAUNCHES = [
     ("srun --mpi=pmix $LAUNCH", ["srun -> $LAUNCH", "$LAUNCH -> "]),
     ("mpirun -np 2 ./a : -np 2 ./b", ["mpirun -> ./a ./b"]),
     ("docker run image python x.py", ["docker run -> python x.py", "python -> x.py"]),
-    ("docker run $FLAGS \"$IMAGE\" python x.py", ["docker run -> python x.py", "python -> x.py"]),
+    ('docker run $FLAGS "$IMAGE" python x.py', ["docker run -> python x.py", "python -> x.py"]),
     ("docker run $FLAGS image python x.py", ["docker run -> python x.py", "python -> x.py"]),
     ("ssh -p 22 host python x.py --a", ["ssh -> python x.py --a", "python -> x.py --a"]),
     ("ssh $h rm -rf $DIR/x", ["ssh -> rm -rf $DIR/x"]),
@@ -152,11 +152,11 @@ LAUNCHES = [
     ("ray start --head", ["ray start -> "]),
     ("kubectl exec -it pod -- python x.py", ["kubectl exec -> python x.py", "python -> x.py"]),
     ("nohup python x.py > log 2>&1 &", ["python -> x.py"]),
-    ("exec \"$@\"", ["$@ -> "]),
+    ('exec "$@"', ["$@ -> "]),
     ("CMD='torchrun x.py'\n$CMD --lr 1", ["torchrun -> x.py --lr 1"]),
     ("CMD='A=1 torchrun x.py'\neval \"$CMD\"", ["torchrun -> x.py"]),
     ("CMD='torchrun x.py'\nsrun bash -c \"$CMD\"", ["srun -> bash -c torchrun x.py", "torchrun -> x.py"]),
-    ("CMD=(torchrun x.py)\n\"${CMD[@]}\" --lr 1", ["torchrun -> x.py --lr 1"]),
+    ('CMD=(torchrun x.py)\n"${CMD[@]}" --lr 1', ["torchrun -> x.py --lr 1"]),
     ("if x; then C='python a.py'; else C='torchrun b.py'; fi\n$C", ["python -> a.py", "torchrun -> b.py"]),
     ("$MPIRUN -np 2 ./a", ["mpirun -> ./a"]),
     ("run_docker run image python x.py", ["docker run -> python x.py", "python -> x.py"]),
@@ -189,10 +189,10 @@ def test_launch_through_a_variable_stands_where_it_is_used() -> None:
 
 FLAGS = [
     ('ARGS="-x A=1 -x B"\nmpirun $ARGS ./a', ["set A=1", "pass B"]),
-    ("ARGS=(-x A=1)\nARGS+=(-x \"B=2\")\nmpirun \"${ARGS[@]}\" ./a", ["set A=1", "set B=2"]),
+    ('ARGS=(-x A=1)\nARGS+=(-x "B=2")\nmpirun "${ARGS[@]}" ./a', ["set A=1", "set B=2"]),
     ('ARGS="-x A=1"\nARGS="$ARGS -x B=2"\nmpirun ${ARGS} ./a', ["set A=1", "set B=2"]),
     ('A1="-e A=1"\nALL="$A1 -e B=2"\ndocker run $ALL image cmd', ["set A=1", "set B=2"]),
-    ("for v in A B; do F+=\" -x $v\"; done\nmpirun $F ./a", ["pass A", "pass B"]),
+    ('for v in A B; do F+=" -x $v"; done\nmpirun $F ./a', ["pass A", "pass B"]),
     ('for v in A B; do F+=(-e "$v=${!v}"); done\ndocker run "${F[@]}" image', ["set A=?", "set B=?"]),
     ('ARGS="-x A=1"\nARGS="-x B=2"\nmpirun $ARGS ./a', ["set B=2"]),
     ('ARGS="-x A=1"\necho $ARGS', []),

@@ -10,7 +10,7 @@ from envdoctor.readers.shell_mask import mask
 from envdoctor.readers.shell_parse import parse, parse_part
 
 HEREDOCS = [
-    ("cat <<EOF\n$(x \"\nEOF\nA=1\n", "cat <<EOF\nxxxxx\nEOF\nA=1\n"),
+    ('cat <<EOF\n$(x "\nEOF\nA=1\n', "cat <<EOF\nxxxxx\nEOF\nA=1\n"),
     ("cat <<-'END'\n\ta b\n\tEND\nA=1\n", "cat <<-'END'\nxxxx\n\tEND\nA=1\n"),
     ("cat <<EOF\na\n   \n\tEOF b\nEOF\nA=1\n", "cat <<EOF\nx\nxxx\nxxxxxx\nEOF\nA=1\n"),
     ("cat <<EOF\nA=1\n", "cat <<EOF\nA=1\n"),

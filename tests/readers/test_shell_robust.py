@@ -133,7 +133,7 @@ def test_templates_and_placeholders(text: str) -> None:
 
 
 def test_redirections_are_no_placeholders() -> None:
-    assert names("cmd <in >out\nA=1 cmd <<< \"$B\"\ndiff <(a) <(b) >x\nC=2") == ["set A=1", "set C=2"]
+    assert names('cmd <in >out\nA=1 cmd <<< "$B"\ndiff <(a) <(b) >x\nC=2') == ["set A=1", "set C=2"]
 
 
 def test_nul_bytes_carriage_returns_and_what_is_not_ascii() -> None:

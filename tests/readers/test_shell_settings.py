@@ -43,13 +43,13 @@ def test_assignment(text: str, expected: list[str]) -> None:
 
 VALUES = [
     ("A=''", "A="),
-    ("A=\"\"", "A="),
+    ('A=""', "A="),
     ("A='b c'", "A=b c"),
     ('A="b\\"c\\$d\\`e\\\\f\\g"', 'A=b"c$d`e\\f\\g'),
     ("A=b\\ c", "A=b c"),
     ("A=$'b\\tc\\x41\\101'", "A=b\tcAA"),
     ("A='it'\\''s'", "A=it's"),
-    ('A="b"c\'d\'', "A=bcd"),
+    ("A=\"b\"c'd'", "A=bcd"),
     ("A=:4096:8", "A=:4096:8"),
     ("A=^NVLS,NVLSTree", "A=^NVLS,NVLSTree"),
     ("A=$B", "A=<$B>"),

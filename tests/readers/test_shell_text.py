@@ -85,7 +85,7 @@ def test_heredocs_of_other_kinds_go_to_their_readers(monkeypatch: pytest.MonkeyP
 STRINGS = [
     ("bash -c 'export A=1'", "subshell:bash 1:9"),
     ('sh -lc "export A=1; cmd"', "subshell:sh 1:8"),
-    ("srun bash -c \"export A=1\"", "subshell:bash 1:14"),
+    ('srun bash -c "export A=1"', "subshell:bash 1:14"),
     ("ssh host 'export A=1; cmd'", "container:ssh 1:1"),
     ("ssh host export A=1", "container:ssh 1:1"),
     ("docker exec box bash -c 'export A=1'", "container:docker exec 1:1"),

@@ -87,7 +87,7 @@ def test_launches_of_a_fixture(name: str, line: int, scope: str) -> None:
         "|\n      export NCCL_ALGO=Ring\n",
         ">\n      export\n      NCCL_ALGO=Ring\n",
         '"export NCCL_ALGO=Ring; torchrun a.py"\n',
-        "\"echo \\\"x\\\"; export NCCL_ALGO=Ring\"\n",
+        '"echo \\"x\\"; export NCCL_ALGO=Ring"\n',
         "'echo ''x''; export NCCL_ALGO=Ring'\n",
         "export NCCL_ALGO=Ring\n",
         "export\n      NCCL_ALGO=Ring\n",
