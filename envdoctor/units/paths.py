@@ -82,7 +82,8 @@ def expanded(written: str, known: Mapping[str, str | None]) -> tuple[str | None,
         return None, False
     if own:
         head, _, rest = text.rpartition(_OWN)
-        return (None, False) if head else (rest.lstrip("/") or None, True)
+        rest = rest.lstrip("/")
+        return (None, False) if head or not rest else (rest, True)
     return text, False
 
 
