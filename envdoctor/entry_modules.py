@@ -112,7 +112,7 @@ class Modules:
                 return own
         module = self.module(name, facts.path, home)
         if module is None:
-            return None
+            return None if name[0] == "." else self._starred(name, facts, home, depth)
         path, rest = module
         other = self.read(path)
         if other is None or not rest:
@@ -128,9 +128,16 @@ class Modules:
         if rest[0] in shape.imports:
             target = shape.imports[rest[0]].target
             return self.resolve(".".join([target, *rest[1:]]), facts, home, depth)
+        return self._starred(".".join(rest), facts, home, depth)
+
+    def _starred(self, name: str, facts: FileFacts, home: str, depth: int) -> Target | None:
+        """What a name means that came with a `from x import *`."""
+        shape = self.outline(facts)
+        if name.split(".", 1)[0] in shape.imports:
+            return None
         for star in shape.stars:
             joint = "" if set(star.target) == {"."} else "."
-            found = self.resolve(f"{star.target}{joint}{'.'.join(rest)}", facts, home, depth - 1)
+            found = self.resolve(f"{star.target}{joint}{name}", facts, home, depth - 1)
             if found is not None:
                 return found
         return None

@@ -53,9 +53,9 @@ def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[s
             continue
         if stream in bare:
             yield _never(rule, context, stream)
-        elif all(only_rank_zero(seed.conditions) for seed in stream.seeds):
+        elif stream.seeds and all(only_rank_zero(seed.conditions) for seed in stream.seeds):
             yield _one_rank(rule, context, stream)
-        else:
+        elif stream.seeds:
             yield from _late(rule, context, stream)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from typing import Literal
 
@@ -28,11 +29,14 @@ OTHERS = {
 """Well-known packages that neither draw random numbers nor touch the accelerator by themselves."""
 DULL = ("os.path.", "os.environ", "os.getenv", "sys.path", "sys.std")
 METHODS = {
-    "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch", "manual_seed", "manual_seed_all", "no_sync",
-    "options", "register_comm_hook", "remote", "seed", "set_epoch", "shuffle", "split", "step", "train", "train_batch",
-    "train_test_split", "use_deterministic_algorithms", "zero_grad",
+    "Process", "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch", "manual_seed", "manual_seed_all",
+    "no_sync", "options", "register_comm_hook", "remote", "seed", "set_epoch", "shuffle", "split", "step", "submit",
+    "train", "train_batch", "train_test_split", "use_deterministic_algorithms", "zero_grad",
 }  # fmt: skip
 """Methods kept although the object cannot be told: they say that a file trains, draws or sends to workers."""
+BUILTINS = frozenset(dir(builtins))
+STAR_TYPES = {"typing", "tkinter", "math"}
+"""Modules whose names are imported all at once and that define nothing of a project."""
 LITERALS = (str, int, float, bool)
 NAME_LIMIT = 24
 """Parts of an argument that are looked at for names."""
@@ -44,13 +48,17 @@ Kind = Literal["call", "assign"]
 class Calls:
     """Finds the calls of one file."""
 
-    __slots__ = ("_wanted", "emit", "names", "values")
+    __slots__ = ("_starred", "_wanted", "emit", "names", "values")
 
     def __init__(self, emit: Emitter) -> None:
         self.emit = emit
         self.names = emit.names
         self.values = emit.values
         self._wanted: dict[str, bool] = {}
+        self._starred = any(
+            type(node) is ast.ImportFrom and node.names[0].name == "*" and (node.module or "") not in STAR_TYPES
+            for node, _ in emit.outline.statements
+        )
 
     def call(self, node: ast.Call, dotted: str | None, where: Where) -> None:
         """State a call, if it is of a module worth knowing or of the file's own."""
@@ -99,6 +107,8 @@ class Calls:
     def _wanted_root(self, root: str) -> bool:
         if root in INTERESTING or root in ("", "setattr"):
             return True
+        if self._starred and root not in self.emit.outline.imported and root not in BUILTINS:
+            return self.emit.outline.module.find(root) is None  # it came with a `from x import *`
         return root in self.emit.outline.imported and root not in OTHERS and root not in sys.stdlib_module_names
 
     def _argument(self, node: ast.expr, keyword: str | None, where: Where) -> Argument:

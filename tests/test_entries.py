@@ -1,0 +1,241 @@
+"""Programs: calls in the order in which they run, across modules, helpers, processes and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from envdoctor.entries import Program, exclusive, only_rank_zero
+from envdoctor.facts import Branch
+from envdoctor.project import Project
+
+Tree = Callable[[Mapping[str, str]], Path]
+
+
+def program(root: Path, entry: str = "train.py") -> Program | None:
+    project = Project(root, root)
+    facts = project.context(entry)
+    assert facts is not None
+    return project.programs().of(facts)
+
+
+def walked(root: Path, entry: str = "train.py") -> Program:
+    found = program(root, entry)
+    assert found is not None
+    return found
+
+
+def names(found: Program, *wanted: str) -> list[str]:
+    """The names of the steps in order; with `wanted`, only those that begin with one of these."""
+    return [s.call.name for s in found.steps if not wanted or s.call.name.startswith(wanted)]
+
+
+ORDERS = {
+    "a helper of another module, re-exported under another name": (
+        {
+            "train.py": "import torch\nfrom lab import prepare\n\nprepare(1)\ntorch.randn(2)\n",
+            "lab/__init__.py": "from .seeding import everything as prepare\n",
+            "lab/seeding.py": "import torch\n\n\ndef everything(s):\n    torch.manual_seed(s)\n",
+        },
+        ["torch.manual_seed", "torch.randn"],
+    ),
+    "a star import": (
+        {
+            "train.py": "from tools import *\nimport torch\nfix(1)\ntorch.randn(2)\n",
+            "tools.py": "import torch\ndef fix(s):\n    torch.manual_seed(s)\n",
+        },
+        ["torch.manual_seed", "torch.randn"],
+    ),
+    "arguments before the call around them": (
+        {"train.py": "import torch\ntorch.add(torch.randn(1), torch.rand(1))\n"},
+        ["torch.randn", "torch.rand", "torch.add"],
+    ),
+    "functions where they are called, not where they stand": (
+        {
+            "train.py": "import torch\n\n\ndef build():\n    return torch.nn.Linear(1, 1)\n\n\ndef main():\n"
+            "    torch.manual_seed(1)\n    build()\n\n\nif __name__ == '__main__':\n    main()\n"
+        },
+        ["torch.manual_seed", "torch.nn.Linear"],
+    ),
+    "what an imported module does comes with the import": (
+        {
+            "train.py": "import torch\ntorch.manual_seed(1)\nimport weights\n",
+            "weights.py": "import torch\nstart = torch.randn(3)\n",
+        },
+        ["torch.manual_seed", "torch.randn"],
+    ),
+    "imports of imports": (
+        {
+            "train.py": "import a\nimport torch\ntorch.manual_seed(1)\n",
+            "a.py": "import b\n",
+            "b.py": "import torch\nstart = torch.rand(3)\n",
+        },
+        ["torch.rand", "torch.manual_seed"],
+    ),
+    "the __main__ block of an imported module does not run": (
+        {
+            "train.py": "import a\nimport torch\ntorch.manual_seed(1)\n",
+            "a.py": "import torch\nif __name__ == '__main__':\n    seed = torch.rand(3)\n",
+        },
+        ["torch.manual_seed"],
+    ),
+    "the constructor of a class and of its base": (
+        {
+            "train.py": "import torch\nfrom nets import Net\n\nNet()\ntorch.manual_seed(1)\n",
+            "nets.py": "import torch\nclass Base:\n    def __init__(self):\n        torch.rand(1)\n\n\n"
+            "class Net(Base):\n    def __init__(self):\n        torch.randn(1)\n",
+        },
+        ["torch.rand", "torch.randn", "torch.manual_seed"],
+    ),
+    "a method of an object": (
+        {
+            "train.py": "import torch\nclass Job:\n    def run(self):\n        torch.randn(1)\n\n\n"
+            "job = Job()\njob.run()\ntorch.manual_seed(1)\n"
+        },
+        ["torch.randn", "torch.manual_seed"],
+    ),
+    "calling a model runs its forward": (
+        {
+            "train.py": "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return torch.rand_like(x)\n\n\nnet = Net().cuda()\nnet(torch.ones(1))\ntorch.manual_seed(1)\n"
+        },
+        ["torch.ones", "torch.rand_like", "torch.manual_seed"],
+    ),
+    "recursion ends": (
+        {"train.py": "import torch\ndef f():\n    torch.rand(1)\n    f()\nf()\n"},
+        ["torch.rand"],
+    ),
+    "modules that import each other": (
+        {"train.py": "import a\na.f()\n", "a.py": "import b\nimport torch\ndef f():\n    torch.rand(1)\n    b.g()\n",
+         "b.py": "import a\nimport torch\ndef g():\n    torch.randn(1)\n"},
+        ["torch.rand", "torch.randn"],
+    ),
+    "a main that a framework starts": (
+        {"train.py": "import fire, torch\ndef main():\n    torch.rand(1)\nif __name__ == '__main__':\n    fire.Fire(main)\n"},
+        ["torch.rand"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), ORDERS.values(), ids=ORDERS)
+def test_order(tree: Tree, files: Mapping[str, str], expected: list[str]) -> None:
+    found = walked(tree(files))
+    kept = [n for n in names(found, "torch.") if n in expected or "nn.Module" not in n]
+    assert [n for n in kept if not n.startswith("torch.nn.Module")] == expected
+
+
+def test_steps_know_where_in_the_entry_they_come_from(tree: Tree) -> None:
+    root = tree({"train.py": "from a import f\n\n\nf()\n", "a.py": "import torch\ndef f():\n    torch.rand(1)\n"})
+    (step,) = [s for s in walked(root).steps if s.call.name == "torch.rand"]
+    assert (step.call.place.path, step.site and (step.site.path, step.site.line)) == ("a.py", ("train.py", 4))
+
+
+PROCESSES = {
+    "torch spawns": ("import torch\nimport torch.multiprocessing as mp\n", "mp.spawn(work, nprocs=2)", "spawn"),
+    "multiprocessing forks": ("import torch\nimport multiprocessing as mp\n", "mp.Process(target=work).start()", "fork"),
+    "unless it is told to spawn": (
+        "import torch\nimport multiprocessing as mp\nmp.set_start_method('spawn')\n", "mp.Process(target=work)", "spawn",
+    ),
+    "a context": (
+        "import torch\nimport torch.multiprocessing as mp\nctx = mp.get_context('spawn')\n", "ctx.Process(target=work)",
+        "spawn",
+    ),
+    "a callback stays": ("import torch\n", "torch.jit.script(work)", "main"),
+    "a loader's worker": (
+        "import torch\nfrom torch.utils.data import DataLoader\n", "DataLoader([], worker_init_fn=work)", "loader",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "call", "kind"), PROCESSES.values(), ids=PROCESSES)
+def test_processes(tree: Tree, head: str, call: str, kind: str) -> None:
+    text = f"{head}\n\ndef work(*_):\n    torch.rand(1)\n\n\nif __name__ == '__main__':\n    {call}\n"
+    (step,) = [s for s in walked(tree({"train.py": text})).steps if s.call.name == "torch.rand"]
+    assert step.process.kind == kind
+
+
+@pytest.mark.parametrize("made", ["Worker.remote()", "Worker.options(num_gpus=1).remote()"])
+def test_ray_actors_are_processes(tree: Tree, made: str) -> None:
+    text = (
+        "import ray\nimport torch\n\n\n@ray.remote\nclass Worker:\n    def __init__(self):\n        torch.rand(1)\n\n\n"
+    )
+    (step,) = [s for s in walked(tree({"train.py": f"{text}{made}\n"})).steps if s.call.name == "torch.rand"]
+    assert step.process.kind == "spawn"
+
+
+def test_methods_of_a_dataset_run_in_workers_without_order(tree: Tree) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import Dataset\n\n\nclass Data(Dataset):\n    def __getitem__(self, i):\n"
+        "        return torch.rand(1)\n\n    def describe(self):\n        torch.randn(1)\n\n\nData()\n"
+    )
+    steps = {s.call.name: s for s in walked(tree({"train.py": text})).steps}
+    assert (steps["torch.rand"].process.kind, steps["torch.rand"].ordered) == ("loader", False)
+    assert steps["torch.rand"].likely
+    assert not steps["torch.randn"].likely
+
+
+NO_ENTRY = {
+    "lib.py": "import torch\n\n\ndef f():\n    torch.rand(1)\n",
+    "tests/test_a.py": "import torch\ntorch.rand(1)\n",
+    "conftest.py": "import torch\ntorch.rand(1)\n",
+    "constants.py": "A = 1\n",
+}
+
+
+@pytest.mark.parametrize("path", NO_ENTRY)
+def test_libraries_and_tests_start_no_program(tree: Tree, path: str) -> None:
+    assert program(tree({path: NO_ENTRY[path]}), path) is None
+
+
+def test_conditions_of_several_files_are_told_apart(tree: Tree) -> None:
+    files = {
+        "train.py": "import torch\nfrom a import f\nif x:\n    f()\n",
+        "a.py": "import torch\nif y:\n    pass\ndef f():\n    if z:\n        torch.rand(1)\n",
+    }
+    (step,) = [s for s in walked(tree(files)).steps if s.call.name == "torch.rand"]
+    assert [b.condition for b in step.conditions] == ["x", "z"]
+    assert len({b.id for b in step.conditions}) == 2
+
+
+LAUNCHES = [
+    (["torchrun", "--nproc_per_node=8", "train.py", "--lr", "1"], "run.sh", True),
+    (["python", "../train.py"], "scripts/run.sh", True),
+    (["python", "-m", "jobs.fit"], "run.sh", True),
+    (["python", "other.py"], "run.sh", False),
+    (["python", "-m", "torch.distributed.run"], "run.sh", False),
+]
+
+
+@pytest.mark.parametrize(("words", "path", "there"), LAUNCHES)
+def test_programs_of_a_launch(tree: Tree, words: list[str], path: str, there: bool) -> None:
+    code = "import torch\ntorch.rand(1)\n"
+    root = tree({"train.py": code, "jobs/__init__.py": "", "jobs/fit.py": code})
+    programs = Project(root, root).programs()
+    assert bool(list(programs.launched(words, path))) == there
+
+
+def test_branches_exclude_each_other() -> None:
+    first, second = (Branch("1:0", "if", "a"),), (Branch("1:0", "else", "not (a)"),)
+    assert exclusive(first, second)
+    assert not exclusive(first, first)
+    assert not exclusive(first, (Branch("2:0", "else"),))
+
+
+@pytest.mark.parametrize(
+    ("condition", "arm", "expected"),
+    [
+        ("rank == 0", "if", True),
+        ("dist.get_rank() == 0", "if", True),
+        ("args.local_rank == 0", "if", True),
+        ("int(os.environ['RANK']) == 0", "if", True),
+        ("is_main_process()", "if", True),
+        ("rank == 0", "else", False),
+        ("rank == 1", "if", False),
+        ("rank % 2 == 0", "if", False),
+        ("epoch == 0", "if", False),
+    ],
+)
+def test_only_rank_zero(condition: str, arm: str, expected: bool) -> None:
+    assert only_rank_zero([Branch("1", arm, condition)]) == expected
