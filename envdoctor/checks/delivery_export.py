@@ -14,6 +14,8 @@ from envdoctor.findings import Edit, Finding, Fix, Related
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Command, Step, Unit
 
+_JOB = re.compile(r".*(?:/step at line|, line) ")
+"""The part of the name of a scope that steps of one job, or lines of one recipe, share."""
 SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 
 
@@ -22,21 +24,45 @@ def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     unit = context.unit
     for at, step in enumerate(unit.steps):
         fact = step.fact
-        if not isinstance(fact, Setting) or fact.channel != "shell" or judged(fact.name, context) is None:
+        if not isinstance(fact, Setting) or not _of_shell(fact, unit) or judged(fact.name, context) is None:
             continue
         if fact.op == "export" and _is_spaced(unit, fact) and (command := _follows(unit, at, step, context)):
             yield _spaced(rule, fact, command.launch)
-        elif fact.op != "set":
-            continue
-        elif fact.exported == "no" and _is_lost(unit, step, fact):
-            command = _follows(unit, at, step, context)
-            if command is not None and not _exported_by_caller(fact.name, context):
-                yield _finding(rule, fact, command.launch)
-        elif fact.exported == "yes" and (where := _ends_early(unit, step, fact)):
-            command = _outside(unit, at, step, context)
-            if command is not None:
-                yield _gone(rule, fact, command.launch, where)
+        elif fact.op == "set" and fact.exported == "no":
+            yield from _bare(rule, at, step, fact, context)
+        elif fact.op == "set" and fact.exported == "yes":
+            yield from _short_lived(rule, at, step, fact, context)
     yield from _run_not_sourced(rule, context)
+
+
+def _bare(rule: Rule, at: int, step: Step, fact: Setting, context: UnitContext) -> Iterator[Finding]:
+    if _is_lost(context.unit, step, fact):
+        command = _follows(context.unit, at, step, context)
+        if command is not None and not _exported_by_caller(fact.name, context):
+            yield _finding(rule, fact, command.launch)
+
+
+def _short_lived(rule: Rule, at: int, step: Step, fact: Setting, context: UnitContext) -> Iterator[Finding]:
+    unit = context.unit
+    if unit.facts.kind == "notebook":
+        if step.scope.kind == "subshell" and not _starts_something(unit, fact):
+            yield _in_cell(rule, fact)
+    elif where := _ends_early(unit, step, fact):
+        command = _outside(unit, at, step, context)
+        if command is not None:
+            yield _gone(rule, fact, command.launch, where)
+
+
+def _of_shell(fact: Setting, unit: Unit) -> bool:
+    """A variable of a shell, or one of make's own, which are no environment either."""
+    if unit.facts.kind == "make" and fact.channel == "argument":
+        return f"$({fact.name})" not in unit.text and f"${{{fact.name}}}" not in unit.text
+    return fact.channel == "shell"
+
+
+def _starts_something(unit: Unit, fact: Setting) -> bool:
+    """Whether the same line of a notebook (`!export A=1; torchrun x.py`) starts something too."""
+    return any(launch.order >> 10 == fact.order >> 10 for launch in unit.facts.launches)
 
 
 def _is_lost(unit: Unit, step: Step, fact: Setting) -> bool:
@@ -92,6 +118,8 @@ def _ends_early(unit: Unit, step: Step, fact: Setting) -> str:
     if scope.kind == "subshell":
         if scope.name.startswith(("subshell", "pipeline", "background")):
             return "a subshell"
+        if unit.facts.kind == "make" and ", line " in scope.name and ".ONESHELL" not in unit.text:
+            return "a line of a recipe, which has a shell of its own"
         return "a step of its own" if "/step at line" in scope.name else ""
     if scope.kind == "function" and fact.via in ("declare -x", "typeset -x"):
         line = unit.text.split("\n")[fact.place.line - 1 : fact.place.line]
@@ -107,10 +135,10 @@ def _outside(unit: Unit, at: int, step: Step, context: UnitContext) -> Command |
         return None
     if any(isinstance(s.fact, Setting) and s.fact.name == fact.name and s.fact is not fact for s in unit.steps):
         return None
-    job = step.scope.name.partition("/step at line")[0] if step.scope.kind == "subshell" else ""
+    job = _JOB.match(step.scope.name) if step.scope.kind == "subshell" else None
     for command in unit.commands:
         there = unit.steps[command.at].scope
-        beside = there.kind in ("process", "function") or (bool(job) and there.name.startswith(f"{job}/step at line"))
+        beside = there.kind in ("process", "function") or (job is not None and there.name.startswith(job[0]))
         if command.at > at and beside and there != step.scope and _reads(command.launch, context):
             return command
     return None
@@ -169,6 +197,11 @@ def _gone(rule: Rule, fact: Setting, launch: Launch, where: str) -> Finding:
     related = (Related(launch.place, "started without it", fact.name),)
     return finding(rule, fact.name, place_of(fact), message, related=related,
                    help="export it where the launch is, or in front of it")  # fmt: skip
+
+
+def _in_cell(rule: Rule, fact: Setting) -> Finding:
+    message = f"{fact.name} is exported in a shell that ends with the line: the kernel does not get it"
+    return finding(rule, fact.name, place_of(fact), message, help=f"%env {fact.name}=...")
 
 
 def _spaced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
