@@ -56,9 +56,9 @@ def _python(source: Source, cells: list[Cell], facts: FileFacts) -> None:
     program = Converted()
     broken: list[FileFacts] = []
     for cell in cells:
-        converted = _converted(cell)
+        converted, is_python = _converted(cell)
         own = mapped(source, converted.text, converted.offsets)
-        if _parses(own):
+        if is_python:
             program.copy((converted.text, converted.offsets))
             program.add("\n", converted.offsets[-1] if converted.offsets else cell.start)
             program.needs_os |= converted.needs_os
@@ -85,16 +85,19 @@ def _python(source: Source, cells: list[Cell], facts: FileFacts) -> None:
             order = next_order(facts, order)
 
 
-def _converted(cell: Cell) -> Converted:
-    """The Python text of a cell; one that is Python already has no magics, whatever its strings look like."""
-    plain = Converted([cell.text], list(cell.offsets))
-    if not any(mark in cell.text for mark in "%!?") or _parses(Source("", cell.text)):
-        return plain
-    return convert((cell.text, cell.offsets))
+def _converted(cell: Cell) -> tuple[Converted, bool]:
+    """The Python text of a cell, and whether it can be parsed.
+
+    One that is Python as it stands has no magics, whatever its strings look like.
+    """
+    if _parses(cell.text):
+        return Converted([cell.text], list(cell.offsets)), True
+    converted = convert((cell.text, cell.offsets))
+    return converted, _parses(converted.text)
 
 
-def _parses(source: Source) -> bool:
-    return python_code.parse(python_code.Code(source))[0] is not None
+def _parses(text: str) -> bool:
+    return python_code.parse(python_code.Code(Source("", text)))[0] is not None
 
 
 def _number(facts: FileFacts, source: Source, starts: list[int]) -> None:

@@ -21,6 +21,10 @@ SHELL_CELLS = {"bash", "sh", "zsh", "system", "sx", "!"}
 # Databricks notebooks write the language of a cell with one percent sign.
 _CELL_MAGIC = re.compile(r"\s*(%%|%(?=sh\b|(?:md|sql|scala|r|fs)\b[ \t]*\n))([!\w]+)([^\n]*)\n?")
 _LINE = re.compile(r"(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w, ]*=[ \t]*)?(?P<sign>!{1,2}|%)(?P<rest>[^\n]*)")
+_AUTOMATIC = re.compile(
+    r"(?P<indent>[ \t]*)(?P<target>)(?P<sign>)(?P<rest>(?:pip3?|conda|mamba|ls|ll|cd|pwd|cat|mkdir|cp|mv|rm|rmdir|head"
+    r"|tail|env|set_env)\b(?![ \t]*[=(\[,:+]|\.)[^\n]*)"
+)
 _HELP = re.compile(r"[ \t]*\?{1,2}[\w.]|[ \t]*[\w.]+\?{1,2}[ \t]*$")
 _ENV = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:[ \t]*=[ \t]*|[ \t]+)([^\n]*)")
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -56,7 +60,7 @@ class Converted:
 def convert(cell: Text) -> Converted:
     """A cell with its magics written as Python."""
     out = Converted()
-    text, offsets = cell
+    text, offsets = _dedented(cell)
     at = 0
     while match := _CELL_MAGIC.match(text, at):
         rest = text[match.end() :], offsets[match.end() :]
@@ -66,6 +70,21 @@ def convert(cell: Text) -> Converted:
         at = match.end()
     _lines(out, text, offsets, at)
     return out
+
+
+def _dedented(cell: Text) -> Text:
+    """A cell without the indentation that its first line has."""
+    text, offsets = cell
+    indent = text[: len(text) - len(text.lstrip(" \t"))]
+    if not indent:
+        return cell
+    kept: list[tuple[int, int]] = []
+    at = 0
+    while at < len(text):
+        end = _line_end(text, at)
+        kept.append((at + len(indent) * text.startswith(indent, at), min(end + 1, len(text))))
+        at = end + 1
+    return "".join(text[a:b] for a, b in kept), [offset for a, b in kept for offset in offsets[a:b]]
 
 
 def _whole(out: Converted, match: re.Match[str], rest: Text, at: int) -> None:
@@ -83,11 +102,10 @@ def _lines(out: Converted, text: str, offsets: Sequence[int], at: int) -> None:
     """The lines of a cell of Python."""
     while at < len(text):
         end = _line_end(text, at)
-        match = _LINE.match(text, at, end)
-        if match and not (match["target"] and match["sign"] == "%" and "=" not in match["target"]):
-            if match["sign"] != "%":
-                while text[at:end].endswith("\\") and end < len(text):
-                    end = _line_end(text, end + 1)
+        match = _LINE.match(text, at, end) or _AUTOMATIC.match(text, at, end)
+        if match:
+            while text[at:end].endswith("\\") and end < len(text):
+                end = _line_end(text, end + 1)
             _magic(out, match, (text[:end], offsets[:end]))
         elif _HELP.match(text, at, end):
             out.add("pass", offsets[at])
@@ -112,7 +130,7 @@ def _magic(out: Converted, match: re.Match[str], line: Text) -> None:
     rest = line[0][start:], line[1][start:]
     at = line[1][match.start("sign")]
     environment = _ENV.match(rest[0])
-    if match["sign"] != "%":
+    if match["sign"].startswith("!"):
         _run(out, rest, at, "popen" if match["target"] else "system")
     elif environment and environment[2]:
         _environment(out, environment, rest, at)

@@ -23,7 +23,9 @@ def read(source: Source, kind: str) -> FileFacts:
     if scanner.problem:
         message, at = scanner.problem
         out.problem(f"not quite HCL: {message}", at, at)
+    own = list(out.facts.problems)
     HclWalker(JsonDocument(source), out, [BUDGET]).walk(root, Context(HCL))
+    out.facts.problems = own  # what is wrong with a command is mostly an expression of HCL in it
     if out.full:
         out.problem(f"more than {MOST_SETTINGS} settings: the rest was left out", 0, 0)
     return out.facts

@@ -112,6 +112,9 @@ def as_json(cells: Sequence[str], indent: int | None = 1, lines: bool = True) ->
         ("# %env A_B=1", ""),
         ("?print\nimport os\nos.environ['A_B'] = '1'", "A_B=1"),
         ("await x\nimport os\nos.environ['A_B'] = '1'", "A_B=1"),
+        ("ls -l\npip install x\nenv A_B=1", "A_B=1"),
+        ("    !A_B=1 python x \\\n        y\n    z = 1", "A_B=1"),
+        ("%run x.py \\\n  --y=1\n%env A_B=1", "A_B=1"),
         ("%load_ext x\nimport os\nos.environ['A_B'] = '1'", "A_B=1"),
     ],
 )
