@@ -1,8 +1,15 @@
-"""Build hook: a wheel carries the rule files as JSON too, so that no run parses TOML."""
+"""Build hook: a wheel carries the rule files as JSON too, so that no run parses TOML.
+
+With `ENVDOCTOR_SHIM=1` in the environment it also carries the library that `envdoctor trace` preloads, compiled here,
+and is then a wheel for this machine's platform; a release builds such wheels for Linux on x86-64 and aarch64.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,8 +28,18 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, str(root))
         try:
             from envdoctor.rulefiles import COMPILED, compile_all
+            from envdoctor.trace.build import compile_shim, find_compiler
         finally:
             sys.path.remove(str(root))
         out = Path(tempfile.mkdtemp(prefix="envdoctor-rules-"))
         for path in compile_all(root / "rules", out):
             build_data["force_include"][str(path)] = f"envdoctor/rules/{COMPILED}/{path.name}"
+        if os.environ.get("ENVDOCTOR_SHIM") == "1":
+            compiler = find_compiler()
+            if compiler is None:
+                raise RuntimeError("ENVDOCTOR_SHIM=1 needs a C compiler (cc, gcc or clang)")
+            name = f"libenvdoctor_trace-{platform.machine()}.so"
+            compile_shim(compiler, out / name)
+            build_data["force_include"][str(out / name)] = f"envdoctor/trace/{name}"
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

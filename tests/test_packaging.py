@@ -81,6 +81,29 @@ def test_the_wheel_holds_no_top_level_rules(built: Path) -> None:
     assert "envdoctor/rules/names/ghost-variable.toml" in names
 
 
+def test_a_platform_wheel_carries_the_trace_library(clone: Path, tmp_path: Path) -> None:
+    import platform
+    import zipfile
+
+    out = tmp_path / "dist"
+    result = run(
+        sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(clone), cwd=clone, ENVDOCTOR_SHIM="1"
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    wheel = next(out.glob("*.whl"))
+    assert "-py3-none-linux_" in wheel.name
+    assert f"envdoctor/trace/libenvdoctor_trace-{platform.machine()}.so" in zipfile.ZipFile(wheel).namelist()
+    python = tmp_path / "venv" / "bin" / "python"
+    assert run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path).returncode == 0
+    assert run(str(python), "-m", "pip", "install", "-q", str(wheel), cwd=tmp_path).returncode == 0
+    traced = run(
+        str(python.parent / "envdoctor"), "trace", "--", str(python), "-c", "print(1)", cwd=tmp_path,
+        CC="/nonexistent/cc", PATH=str(python.parent), NCCL_DETERMINISTIC="1", XDG_CACHE_HOME=str(tmp_path / "cache"),
+    )  # fmt: skip
+    assert (traced.returncode, traced.stdout) == (0, "1\n"), traced.stderr
+    assert "never asked for" in traced.stderr
+
+
 def test_pre_commit_try_repo(clone: Path, tmp_path: Path) -> None:
     assert run("git", "init", "-q", cwd=tmp_path).returncode == 0
     (tmp_path / "a.sh").write_text(GHOST)
