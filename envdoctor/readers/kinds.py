@@ -55,7 +55,7 @@ def kind_of(path: str, head: bytes = b"", docs: bool = False) -> str | None:
     name = _bare(PurePosixPath(path).name.lower())
     suffix = PurePosixPath(name).suffix
     if kind := NAMES.get(name) or SUFFIXES.get(suffix):
-        return kind
+        return (shebang_kind(head) or kind) if kind == "shell" and head.startswith(b"#!") else kind
     if variant := _VARIANT.match(name):
         return SUFFIXES.get(suffix) or NAMES[variant[1]]
     if head.startswith(b"#!"):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from envdoctor.facts import Scope
-from envdoctor.readers import shebang_kind
+from envdoctor.readers import NAMES, kind_of, shebang_kind
 from envdoctor.readers.collector import Collector
 from envdoctor.readers.command_words import Word, command_source, script_of
 from envdoctor.readers.embedded import mapped, read_embedded
@@ -25,9 +25,6 @@ COMMAND = re.compile(
 )
 """What makes one line under a key of the project's own a command, and not a title."""
 OPTION = re.compile(r"(?:^|\s)(?:-e|--env)[\s=]")
-KINDS_BY_SUFFIX = {
-    ".sh": "shell", ".bash": "shell", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".env": "env-file",
-}  # fmt: skip
 OTHER_SHELLS = ("pwsh", "powershell", "cmd")
 
 
@@ -133,17 +130,16 @@ class ScriptReader:
 
     def file(self, name: str, node: ScalarNode, context: Context) -> bool:
         """A file kept in a map (`data` of a ConfigMap) under its name; True where it was read."""
-        text = self.document.text(node)
-        kind = KINDS_BY_SUFFIX.get(PurePosixPath(name).suffix)
-        if name.endswith(".conf") and "nccl" in name.lower():
-            kind = "conf-file"
-        if kind is None and text.startswith("#!"):
-            kind = shebang_kind(text.encode("utf-8", "replace"))
-        elif kind is None and "\n" in text.strip() and EXPORT.search(text):
-            kind = "shell"
+        kind = kind_of_file(name, self.document.text(node))
         if kind:
             self.embed(node, kind, context.scope)
         return kind is not None
+
+    def written(self, path: str, node: ScalarNode) -> None:
+        """A file that is written at a path, which something else then reads."""
+        kind = kind_of_file(path, self.document.text(node))
+        if kind:
+            self.embed(node, kind, Scope("file", path))
 
     def foreign(self, node: MappingNode) -> str | None:
         """The kind of the script of a step whose `shell:` says so; `""` for one that is not ours to read."""
@@ -151,3 +147,13 @@ class ScriptReader:
         if shell.startswith("python"):
             return "python"
         return "" if shell in OTHER_SHELLS else None
+
+
+def kind_of_file(path: str, text: str) -> str | None:
+    """The kind of a file that is kept as text, by its path or else by what the text looks like."""
+    name = PurePosixPath(path).name.lower()
+    plain = "." in name or name in NAMES or path.startswith("/")
+    head = text[:200].encode("utf-8", "replace")
+    if kind := kind_of(path, head) if plain else shebang_kind(head) if text.startswith("#!") else None:
+        return kind
+    return "shell" if "\n" in text.strip() and EXPORT.search(text) else None

@@ -69,6 +69,9 @@ class Walker:
         context = self.entered(node, keys, context)
         if context.kind.via == "CustomResourceDefinition" or self.is_patch(keys, context):
             return
+        if text := self.written_text(keys):
+            self.scripts.written(*text)
+            listed = [item for item in listed if item[2] is not text[1]]
         if combined := self.is_container(keys, context):
             listed = [item for item in listed if item[0] not in ("command", "args", "entrypoint")]
         for item in sorted(listed, key=lambda item: self.rank(item[0], context)):
@@ -76,6 +79,12 @@ class Walker:
         if combined:
             order = ("entrypoint", "command") if context.kind.name == "compose" else ("command", "args")
             self.scripts.command([keys[name] for name in order if name in keys], context)
+
+    def written_text(self, keys: dict[str, Node]) -> tuple[str, ScalarNode] | None:
+        """Path and text of a file that is written (`write_files` of cloud-init; `copy`, `lineinfile` of Ansible)."""
+        path = next((self.document.text(keys[key]) for key in ("dest", "path", "destination") if key in keys), "")
+        text = next((keys[key] for key in ("content", "block", "line") if key in keys), None)
+        return (path, text) if path and isinstance(text, ScalarNode) else None
 
     def rank(self, key: str, context: Context) -> int:
         """When a key has its effect: environments before everything, scripts after it."""

@@ -18,7 +18,8 @@ Tree = Callable[[Mapping[str, str]], Path]
 KINDS = [
     ("a.sh", b"", "shell"), ("a.sh.j2", b"", "shell"), ("a.yaml-template", b"", "yaml"), ("launch.sh.example", b"", "shell"),
     ("a.slrm", b"#!/bin/bash\n", "shell"), ("a.nhc", b"#!/usr/bin/env bash\n", "shell"), ("a.slrm", b"", None),
-    ("run", b"#!/bin/tcsh -f\n", "csh"), ("run", b"#!/usr/bin/env fish\n", "fish"), ("m", b"#!/usr/bin/make -f\n", "make"),
+    ("run", b"#!/bin/tcsh -f\n", "csh"), ("a.sh", b"#!/encs/bin/tcsh\n", "csh"), ("a.sbatch", b"#!/bin/sh\n", "shell"),
+    ("a.sh", b"#!/usr/bin/expect\n", "shell"), ("run", b"#!/usr/bin/env fish\n", "fish"), ("m", b"#!/usr/bin/make -f\n", "make"),
     ("run", b"#!/usr/bin/env python3\n", "python"), ("run", b"#!/usr/bin/perl\n", None), ("run", b"", None),
     ("rccl/2.1", b"#%Module1.0\n", "modulefile"), ("rccl/2.1", b"", None), ("rccl/2.1.lua", b"", "lua-modulefile"),
     ("Makefile", b"", "make"), ("makefile.am", b"", "make"), ("x.mk", b"", "make"), ("GNUmakefile", b"", "make"),
