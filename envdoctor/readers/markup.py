@@ -54,7 +54,9 @@ def read(source: Source, kind: str) -> FileFacts:
             spans = commands(source.text, block.spans) if block.language in CONSOLES else block.spans
             text = "\n".join(source.text[start:end] for start, end in spans)
             anchors = [source.point(start) for start, _ in spans]
+            before = len(out.facts.problems)
             out.embed(source.replaced(text, anchors), inner, Scope("subshell", f"code block at line {block.line}"))
+            del out.facts.problems[before:]  # an excerpt need not be whole
     return out.facts
 
 
