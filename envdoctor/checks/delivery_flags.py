@@ -10,6 +10,8 @@ from envdoctor.facts import Launch
 from envdoctor.launchers import Command, Delivery
 
 _LIST_PART = re.compile(r"[^,\"']*(?:\"[^\"]*\"|'[^']*')?[^,\"']*")
+_SEVERAL = re.compile(r"\$\{?\w*(?:HOSTS|NODES|SERVERS|WORKERS|(?:HOST|NODE)_?LIST)\}?", re.IGNORECASE)
+"""A variable that by its name holds several hosts."""
 _LOCAL = ("localhost", "127.0.0.1", "$(hostname)", "${HOSTNAME}", "$HOSTNAME")
 
 
@@ -93,6 +95,6 @@ def names_hosts(flags: Flags, delivery: Delivery, hosts_in: dict[str, int | None
     if counts and counts[-1].isdigit():
         return int(counts[-1]) > 1
     for value in flags.given(delivery.hosts):
-        if len({host for host in listed(value) if not is_local(host)}) > 1:
+        if len({host for host in listed(value) if not is_local(host)}) > 1 or _SEVERAL.fullmatch(value):
             return True
     return any(value and hosts_in.get(value, 2) != 1 for value in flags.given(delivery.hosts_file))

@@ -412,6 +412,7 @@ def test_any_words_are_flags_and_operands(words: list[str]) -> None:
     [
         ("mpirun -H a,b x", True), ("mpirun -H a x", False), ("mpirun --host=a:2,b:2 x", True),
         ("mpirun --hostfile h x", True), ("mpirun --hostfile one x", False), ("mpirun -np 2 x", False),
+        ("mpirun -H $HOSTS x", True), ("mpirun -H ${NODE_LIST} x", True), ("mpirun -H $HOST x", False),
     ],
 )  # fmt: skip
 def test_hosts_that_are_named(text: str, elsewhere: bool) -> None:
