@@ -123,6 +123,8 @@ class Project:
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
     entry_triggers: tuple[bytes, ...] = ()
     """Tokens that make the entry of a program worth following."""
+    docs: bool = False
+    """Documents are read too, for the code blocks in them."""
     overlay: dict[str, bytes] = field(default_factory=dict)
     """Bytes of files as they would be after fixes, in place of those on the disk."""
 
@@ -141,7 +143,7 @@ class Project:
         data = self._bytes(path)
         if data is None:
             return None
-        kind = readers.kind_of(path, data[:HEAD])
+        kind = readers.kind_of(path, data[:HEAD], self.docs)
         if kind is None or not (any(trigger in data for trigger in self.triggers) or self._may_enter(kind, data)):
             return None
         if refused := _refused(kind, data):

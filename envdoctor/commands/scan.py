@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", type=Path, help="this configuration file, and no other")
     parser.add_argument("--hints", action="store_true", help="show hints (severity info) too")
     parser.add_argument("--no-inline-ignores", action="store_true", help="report what ignore comments would silence")
+    parser.add_argument("--docs", action="store_true", help="read the code blocks of Markdown and reStructuredText too")
     parser.add_argument("--show-launches", action="store_true", help="print what starts what with which settings")
     parser.add_argument("--fix", action="store_true", help="make the fixes that change nothing that works today")
     unsafe = "with --fix or --diff: those too that may change what a job does"
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = _config(arguments)
     rulebook = load_rulebook()
     rules = _rules(rulebook, config)
-    project = _project(config, rules)
+    project = _project(config, rules, arguments.docs)
     found = discovery.find(arguments.paths, project.base, config.exclude)
     if arguments.show_launches:
         return _show_launches(project, found.files)
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             return scan_fix.show(arguments, judge, found)
         unwritten = scan_fix.write(arguments, judge, found)
-        project = _project(config, rules)  # what was read may have changed
+        project = _project(config, rules, arguments.docs)  # what was read may have changed
     engine, result = judge({})
     if FIXES_SHOWN & {one.format for one in wanted}:
         from envdoctor.fixes import Fixer
@@ -150,7 +151,7 @@ def _rules(rulebook: Rulebook, config: Config) -> list[Rule]:
     return selected(rulebook, config.select, config.ignore)
 
 
-def _project(config: Config, rules: list[Rule]) -> Project:
+def _project(config: Config, rules: list[Rule], docs: bool) -> Project:
     """The project around what is scanned; paths are reported from the current folder."""
     target: Target | None = None
     if config.target:
@@ -159,7 +160,7 @@ def _project(config: Config, rules: list[Rule]) -> Project:
         except TargetError as error:
             raise UserError(f"--target: {error}") from error
     triggers = {t.encode() for rule in rules for t in rule.triggers} | set(load_catalog().triggers())
-    return Project(Path().resolve(), config.root.resolve(), config.exclude, target, tuple(sorted(triggers)))
+    return Project(Path().resolve(), config.root.resolve(), config.exclude, target, tuple(sorted(triggers)), docs=docs)
 
 
 def _status(result: Result, config: Config) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import found, scan_json
+import yaml
+from support import ROOT, found, scan_json
 
 from envdoctor.readers import NAMES, READERS, SUFFIXES, kind_of
 from envdoctor.readers.kinds import PROGRAMS
@@ -83,6 +84,24 @@ def test_a_makefile_variable_that_is_not_exported_is_makes_own(tree: Tree) -> No
 def test_what_a_makefile_looks_at_is_private(tree: Tree) -> None:
     root = tree({"Makefile": "ifdef NCCL_SITE\nX = 1\nendif\n", "run.sh": f"export NCCL_SITE=1\nexport {GHOST}=1\n"})
     assert [variable for *_, variable in found(scan_json(root))] == [GHOST]
+
+
+def test_code_blocks_are_read_where_documents_are_asked_for(tree: Tree) -> None:
+    root = tree({"README.md": f"```bash\nexport {GHOST}=1\n```\n", "x.sh": f"export {GHOST}=1\n"})
+    assert [path for path, *_ in found(scan_json(root))] == ["x.sh"]
+    assert [path for path, *_ in found(scan_json(root, "--docs"))] == ["README.md", "x.sh"]
+
+
+def test_the_hook_is_given_every_kind_of_file(tmp_path: Path) -> None:
+    identify = pytest.importorskip("identify.identify")
+    hook = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))[0]
+    names = [path for path, head, kind in KINDS if kind and not head]
+    for name in [*names, *(f"x{suffix}" for suffix in SUFFIXES), *NAMES]:
+        path = tmp_path / Path(name).name
+        path.write_text("A=1\n", encoding="utf-8")
+        tags = identify.tags_from_path(str(path))
+        assert set(hook["types"]) <= tags, name
+        assert not tags & set(hook["exclude_types"]), name
 
 
 BINARY = [
