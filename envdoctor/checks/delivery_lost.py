@@ -215,7 +215,7 @@ def _unknown_inside(command: Command, context: UnitContext) -> bool:
     unit = context.unit
     for index, other in enumerate(unit.commands):
         shell = other.launch.launcher in ("bash", "sh", "zsh", "ksh", "dash")
-        if shell and command.at <= other.at < command.end and index not in unit.entries:
+        if shell and command.at <= other.at < command.end and index not in unit.started:
             return True
     if any(isinstance(step.fact, Inclusion) and step.fact in unit.unresolved for step in unit.inside(command)):
         return True

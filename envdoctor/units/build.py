@@ -86,8 +86,11 @@ class Builder:
         unit.batch = batch_words(unit.text)
         known = self._known(unit)
         for index, command in enumerate(unit.commands):
-            if (entry := self._entry(command.launch, known)) is not None:
-                unit.entries[index] = entry
+            path = self._started(command.launch, known)
+            if path is not None:
+                unit.started[index] = path
+                if (entry := self.project.read(path)) is not None:
+                    unit.entries[index] = entry
         self._beside(unit, known)
         if any(setting.channel == "python-environ" for setting in facts.settings) and facts.kind in PROGRAMS:
             unit.programs = programs_of(facts, self._imported, self.project.text)
@@ -136,17 +139,16 @@ class Builder:
             _note(known, setting)
         return known
 
-    def _entry(self, launch: Launch, known: Mapping[str, str | None]) -> FileFacts | None:
-        """The facts of the file that a command runs, where it is in the tree."""
+    def _started(self, launch: Launch, known: Mapping[str, str | None]) -> str | None:
+        """The file that a command runs, where it is in the tree."""
         home = folder(launch.place.path)
         words = launch.inner
         if launch.launcher in _PYTHON_LAUNCHERS and words[:1] == ("-m",) and len(words) > 1:
             found = [p for p in module_files(words[1], launch.place.path) if self.tree.has(posixpath.normpath(p))]
-            return self.project.read(posixpath.normpath(found[0])) if found else None
+            return posixpath.normpath(found[0]) if found else None
         if not words or (launch.launcher not in _PYTHON_LAUNCHERS and not _is_script(launch, words[0])):
             return None
-        path = self.tree.find(words[0], home, known)
-        return self.project.read(path) if path is not None else None
+        return self.tree.find(words[0], home, known)
 
     def _beside(self, unit: Unit, known: Mapping[str, str | None]) -> None:
         """Files that the launchers of a unit look at themselves: lists of hosts, and lists of variables."""

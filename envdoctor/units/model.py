@@ -41,12 +41,12 @@ class Command:
 class Unit:
     """One script, manifest or program, with everything that happens on its way.
 
-    `entries` gives the file that a command starts (a Python program, a shell script), by the command's index, where it
-    is in the tree. `unresolved` are files it pulls in that are not there or whose names are not known. `batch` are the
-    words of the batch system's directives in the head of the script. `programs` are, for Python, what runs in which
-    order: the file itself, then functions that others call. `host_files` counts the hosts in files of the tree that
-    launches name, `env_files` gives the names in files that launchers read by themselves (`.deepspeed_env`).
-    `truncated`: there was more than is looked at.
+    `started` gives the file that a command starts (a Python program, a shell script), by the command's index, where it
+    is in the tree, and `entries` its facts, where it holds anything that matters. `unresolved` are files it pulls in
+    that are not there or whose names are not known. `batch` are the words of the batch system's directives in the head
+    of the script. `programs` are, for Python, what runs in which order: the file itself, then functions that others
+    call. `host_files` counts the hosts in files of the tree that launches name, `env_files` gives the names in files
+    that launchers read by themselves (`.deepspeed_env`). `truncated`: there was more than is looked at.
     """
 
     path: str
@@ -54,6 +54,7 @@ class Unit:
     text: str = ""
     steps: list[Step] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
+    started: dict[int, str] = field(default_factory=dict)
     entries: dict[int, FileFacts] = field(default_factory=dict)
     unresolved: list[Inclusion] = field(default_factory=list)
     batch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

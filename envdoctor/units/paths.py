@@ -14,7 +14,7 @@ from pathlib import Path
 _SELF = re.compile(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
 _BESIDE = re.compile(r"\)[\"']?((?:/[\w.-]+)+)/?[\"']?\s*(?:&|;|>|\)|$)")
 _OWN = "\0"
-_CURRENT_FOLDER = re.compile(r"\$\(pwd\)|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
+_CURRENT_FOLDER = re.compile(r"\$\(pwd\)|`pwd`|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^{}$]*))?\}|(\w+))")
 MOST_SUBSTITUTIONS = 8
 

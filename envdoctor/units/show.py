@@ -48,15 +48,15 @@ def _about(unit: Unit) -> Iterator[str]:
 
 def _command(unit: Unit, index: int, command: Command, matters: Callable[[str], object]) -> Iterator[str]:
     chain = " > ".join(launch.launcher for launch in (*command.around, command.launch))
-    entry = unit.entries.get(index)
-    started = entry.path if entry is not None else _short(_program(command.launch))
-    where = "" if entry is not None or not started else " (not in the tree)"
+    known = unit.started.get(index, "")
+    started = known or _short(_program(command.launch))
+    where = "" if known or not started else " (not in the tree)"
     yield f"  {command.launch.place.line}: {chain}" + (f" -> {started}{where}" if started else "")
     there = unit.steps[command.at]
     held = environment.at(unit.steps, command.at, there.scope, there.branch)
-    for name, known in held.items():
-        if matters(name) and known.exported != "no":
-            yield f"      {_setting(name, known, unit)}"
+    for name, entry in held.items():
+        if matters(name) and entry.exported != "no":
+            yield f"      {_setting(name, entry, unit)}"
     carriers = {id(launch) for launch in (*command.around, command.launch)}
     for other in unit.commands[: index + 1]:
         for setting in other.given if id(other.launch) in carriers else ():
@@ -66,10 +66,12 @@ def _command(unit: Unit, index: int, command: Command, matters: Callable[[str], 
 
 
 def _program(launch: Launch) -> str:
+    """The file or module that a launch starts, as it is written; empty where it is a program or cannot be told."""
     words = launch.inner
     if words[:1] == ("-m",):
         return " ".join(words[:2])
-    return words[0] if words else ""
+    first = words[0] if words else ""
+    return first if first.endswith((".py", ".sh")) or "/" in first else ""
 
 
 def _setting(name: str, held: Held, unit: Unit) -> str:
