@@ -51,7 +51,7 @@ class HtmlSheet:
             yield from self._section(section)
         if sheet.topology:
             yield "<h2>Links</h2><pre>" + "\n".join(shown(row) for row in sheet.topology) + "</pre>"
-        yield from (f"<p>{shown(note)}</p>" for note in sheet.notes)
+        yield from (f"<pre>{shown(note)}</pre>" if "\n" in note else f"<p>{shown(note)}</p>" for note in sheet.notes)
         yield "</body></html>"
 
     def _finding(self, finding: Finding) -> Iterator[str]:

@@ -32,7 +32,9 @@ class MarkdownSheet:
             lines += self._section(section)
         if sheet.topology:
             lines += ["## Links", "", *fenced(list(sheet.topology)), ""]
-        lines += [f"- {escaped(note)}" for note in sheet.notes]
+        for note in sheet.notes:
+            # A picture, such as the matrix of the smoke test, keeps its lines.
+            lines += ["", *(f"    {line}" for line in note.split("\n"))] if "\n" in note else [f"- {escaped(note)}"]
         return "\n".join(lines).rstrip() + "\n"
 
     def _finding(self, finding: Finding) -> Iterator[str]:

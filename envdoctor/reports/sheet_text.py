@@ -50,7 +50,10 @@ class TextSheet:
             yield from self._finding(finding, examination)
         yield ""
         for note in sheet.notes:
-            yield from wrapped(f"note: {printable(note)}", "", "  ")
+            if "\n" in note:  # a picture, such as the matrix of the smoke test: its lines stay as they are
+                yield from (printable(line) for line in note.split("\n"))
+            else:
+                yield from wrapped(f"note: {printable(note)}", "", "  ")
         yield printable(sheet.closing)
 
     def _paint(self, code: str, text: str) -> str:

@@ -223,3 +223,12 @@ def test_colour_only_where_it_is_asked_for() -> None:
     assert "\x1b[1;31m" in render(examination, "text", colour=True)
     assert "\x1b" not in render(examination, "text")
     assert render(examination, "text", ascii_only=True).isascii()
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_a_note_of_several_lines_keeps_them(name: str) -> None:
+    examination = judged(NODES / "recorded-h200-2gpu-nccl-2.28")
+    examination.smoke = "user     A  A\npinned   A  B"
+    text = sheet_report(name).render(examination)
+    assert "user     A  A\n" in text
+    assert "pinned   A  B" in text
