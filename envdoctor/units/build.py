@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from envdoctor import readers
 from envdoctor.facts import Branch, FileFacts, Inclusion, Launch, Place, Scope, Setting, Use
@@ -13,7 +14,10 @@ from envdoctor.launchers import Launchers, load_launchers
 from envdoctor.project import Project
 from envdoctor.units.model import Command, Fact, Step, Unit
 from envdoctor.units.paths import Tree, folder, module_files
-from envdoctor.units.program import programs_of
+from envdoctor.units.program import needles, programs_of
+
+if TYPE_CHECKING:
+    from envdoctor.catalog import Variable
 
 MOST_STEPS = 20_000
 """Steps of one unit that are looked at: generated scripts of any length must end."""
@@ -39,16 +43,17 @@ class Builder:
     project: Project
     tree: Tree = field(init=False)
     left: int = MOST_INCLUDED
+    wanted: Callable[[str], Variable | None] | None = None
     launchers: Launchers = field(default_factory=load_launchers)
 
     def __post_init__(self) -> None:
         self.tree = Tree(self.project.base, self.project.root)
 
-    def units(self, read: Sequence[FileFacts], wanted: Callable[[str], object]) -> list[Unit]:
+    def units(self, read: Sequence[FileFacts]) -> list[Unit]:
         """One unit for each file that sets or launches something, and for each that sources one with assignments that
-        only a shell sees; `wanted` says of a name whether it matters."""
+        only a shell sees."""
         mine = {facts.path: facts for facts in read if facts.settings or facts.launches or facts.calls}
-        left_bare = [facts for facts in mine.values() if _is_bare(facts, wanted)]
+        left_bare = [facts for facts in mine.values() if self._is_bare(facts)]
         for facts in self._sourcing([f.path for f in left_bare]) if left_bare else ():
             mine.setdefault(facts.path, facts)
         for facts in self._beside_nodes(mine):
@@ -92,9 +97,31 @@ class Builder:
                 if (entry := self.project.read(path)) is not None:
                     unit.entries[index] = entry
         self._beside(unit, known)
-        if any(setting.channel == "python-environ" for setting in facts.settings) and facts.kind in PROGRAMS:
-            unit.programs = programs_of(facts, self._imported, self.project.text)
+        if facts.kind in PROGRAMS:
+            unit.programs = self._programs(facts)
         return unit
+
+    def _programs(self, facts: FileFacts) -> list[list[Step]]:
+        """What a program does, where it writes into its environment; modules are followed as far as that can matter."""
+        written = [s.name for s in facts.settings if s.channel == "python-environ" and not s.guarded]
+        if not written:
+            return []
+        if self.wanted is None:
+            return programs_of(facts, self._imported, self.project.text)
+        found = [variable for name in dict.fromkeys(written) if (variable := self.wanted(name)) is not None]
+        words = needles(variable.read_at for variable in found)
+
+        def followed(target: str, path: str) -> FileFacts | None:
+            return self._imported(target, path, words)
+
+        return programs_of(facts, followed, self.project.text) if found else []
+
+    def _is_bare(self, facts: FileFacts) -> bool:
+        """A shell file that launches nothing and assigns something that it does not export."""
+        return facts.kind == "shell" and not facts.launches and any(
+            s.exported == "no" and s.channel == "shell" and (self.wanted is None or self.wanted(s.name))
+            for s in facts.settings
+        )  # fmt: skip
 
     def _steps(
         self, facts: FileFacts, unit: Unit, scope: Scope, branch: tuple[Branch, ...], through: tuple[Inclusion, ...]
@@ -167,28 +194,24 @@ class Builder:
         places = dict.fromkeys(posixpath.normpath(posixpath.join(at, name)) for at in (home, self.tree.prefix()))
         return frozenset(m for path in places if self.tree.has(path) for m in _NAMED.findall(self.project.text(path)))
 
-    def _imported(self, target: str, path: str) -> FileFacts | None:
-        """The facts of a module of the project that a file imports."""
+    def _imported(self, target: str, path: str, words: Sequence[str] = ("",)) -> FileFacts | None:
+        """The facts of a module of the project that a file imports, if it holds one of some words."""
         for candidate in module_files(target, path):
             if self.tree.has(candidate):
-                return self.project.context(candidate)
+                text = self.project.text(candidate)
+                return self.project.context(candidate) if any(word in text for word in words) else None
         return None
 
 
-def build(project: Project, read: Sequence[FileFacts], wanted: Callable[[str], object] = bool) -> list[Unit]:
-    """The launch units of the files that were read; `wanted` says of a variable whether it matters."""
-    return Builder(project).units(read, wanted)
+def build(
+    project: Project, read: Sequence[FileFacts], wanted: Callable[[str], Variable | None] | None = None
+) -> list[Unit]:
+    """The launch units of the files that were read; `wanted` knows the variables that matter (None: all do)."""
+    return Builder(project, wanted=wanted).units(read)
 
 
 def _starts_a_node(facts: FileFacts) -> bool:
     return any(_NODE.search(word) for launch in facts.launches for word in launch.words)
-
-
-def _is_bare(facts: FileFacts, wanted: Callable[[str], object]) -> bool:
-    """A shell file that launches nothing and assigns something that it does not export."""
-    return facts.kind == "shell" and not facts.launches and any(
-        s.exported == "no" and s.channel == "shell" and wanted(s.name) for s in facts.settings
-    )  # fmt: skip
 
 
 def _sources(text: str, name: str) -> bool:

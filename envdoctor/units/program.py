@@ -8,7 +8,7 @@ the order of what is there can be trusted, and its completeness cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -21,6 +21,27 @@ MOST_STEPS = 20_000
 DEEPEST = 24
 Import = Callable[[str, str], FileFacts | None]
 """The facts of a module: dotted name and importing file in, None for modules that are not of the project."""
+
+
+NEEDLES = {
+    "process-group": ("init_process_group", "init_distributed", "deepspeed"),
+    "first-communicator": (
+        "init_process_group", "init_distributed", "deepspeed", "all_reduce", "all_gather", "barrier", "broadcast",
+        "reduce_scatter", "DistributedDataParallel",
+    ),
+    "runtime-init": ("cuda",), "first-gemm": ("cuda", "backward", "matmul"), "first-conv": ("conv", "backward"),
+    "backend-start": ("jax",),
+}  # fmt: skip
+"""When a variable is read -> words of which a module holds one if it can bring a program to that point.
+
+Only such modules are followed: a large project has hundreds that a program imports.
+"""
+NEEDLES["each-communicator"] = NEEDLES["first-communicator"]
+
+
+def needles(stages: Iterable[str]) -> tuple[str, ...]:
+    """The words of the modules worth following for variables that are read at some stages."""
+    return tuple({word: None for stage in stages for word in NEEDLES.get(stage, ())})
 
 
 def programs_of(facts: FileFacts, imported: Import, text: Callable[[str], str]) -> list[list[Step]]:
