@@ -21,13 +21,13 @@ ONLY_RANK_ZERO = re.compile(
     r"|^is_(?:main|master|rank_?zero)\w*(?:\(\))?$|^not \w*rank\w*$"
 )
 """A condition that holds on rank 0 only."""
-ProcessKind = Literal["main", "spawn", "fork", "loader"]
+ProcessKind = Literal["main", "spawn", "remote", "fork", "loader"]
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the program. `spawn`: a fresh interpreter; `fork`: with all that its parent had; `loader`: a
-    worker of a data loader."""
+    """A process of the program. `spawn`: a fresh interpreter that imports the entry; `remote`: one that does not, as a
+    worker of Ray; `fork`: with all that its parent had; `loader`: a worker of a data loader."""
 
     kind: ProcessKind = "main"
     number: int = 0
@@ -97,6 +97,8 @@ class Programs:
     is_test: Callable[[str], bool]
     mentions: Callable[[str], bool] = lambda name: False
     """Whether any file of the project sets a variable of this name."""
+    starting: Callable[[str], Iterable[FileFacts]] = lambda path: ()
+    """The scripts of the project that name a file."""
     _programs: dict[str, Program | None] = field(default_factory=dict)
 
     def of(self, facts: FileFacts) -> Program | None:

@@ -146,7 +146,7 @@ class Walker:
             return
         before = self._process
         self._processes += 1
-        self._process = Process("spawn", self._processes)
+        self._process = Process("remote", self._processes)
         self._reached(target, conditions, depth)
         self._process = before
 

@@ -112,7 +112,8 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a call: its keyword or None, its literal value where it is one, and its source text.
+    """One argument of a call: its keyword (`**` where a mapping is spread) or None, its literal value where it is one,
+    and its source text.
 
     The literal may be that of a constant which the argument names. `names` are the dotted names in an argument that
     is no literal, resolved as the names of calls are: `("torch.distributed.get_rank()",)` for `rank`.

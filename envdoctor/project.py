@@ -171,7 +171,20 @@ class Project:
         root = discovery.relative_path(self.root, self.base)
         paths = frozenset(p for p in self.files() if p.endswith(".py"))
         roots = ("", "src") if root in ("", ".") else (root, f"{root}/src")
-        return Programs(Modules(paths, self.context, self._small, roots), self.text, is_test, self.sets)
+        return Programs(Modules(paths, self.context, self._small, roots), self.text, is_test, self.sets, self.naming)
+
+    def naming(self, path: str) -> Iterator[FileFacts]:
+        """Facts of the files, other than Python, that name a file."""
+        token = path.rpartition("/")[2].encode()
+        for other in self.files():
+            if (
+                not other.endswith((".py", ".ipynb"))
+                and readers.kind_of(other)
+                and token in (self._small(other) or b"")
+            ):
+                facts = self.context(other)
+                if facts is not None:
+                    yield facts
 
     def sets(self, name: str) -> bool:
         """Whether any file of the project mentions a variable outside of code that only reads about it."""

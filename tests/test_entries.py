@@ -162,7 +162,7 @@ def test_ray_actors_are_processes(tree: Tree, made: str) -> None:
         "import ray\nimport torch\n\n\n@ray.remote\nclass Worker:\n    def __init__(self):\n        torch.rand(1)\n\n\n"
     )
     (step,) = [s for s in walked(tree({"train.py": f"{text}{made}\n"})).steps if s.call.name == "torch.rand"]
-    assert step.process.kind == "spawn"
+    assert step.process.kind == "remote"
 
 
 def test_methods_of_a_dataset_run_in_workers_without_order(tree: Tree) -> None:

@@ -12,7 +12,7 @@ from envdoctor.checks.call_patterns import argument, named
 from envdoctor.checks.call_wishes import trains
 from envdoctor.checks.calls import finding
 from envdoctor.entries import Program, Step, only_rank_zero
-from envdoctor.facts import Call, Launch, Place
+from envdoctor.facts import Call, FileFacts, Place
 from envdoctor.findings import Finding
 from envdoctor.rulebook import Rule
 
@@ -26,7 +26,6 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Equal summands, one rank's result, two ranks; output that holds no result."""
     assert context.programs is not None
     facts = context.facts
-    yield from _two_in_launch(rule, context, facts.launches)
     if facts.kind == "shell":
         yield from _compared(rule, context)
     if facts.kind not in ("python", "notebook"):
@@ -36,6 +35,8 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
         return
     found = [*_one_rank(rule, program), *_equal(rule, program), *_two_ranks(rule, program)]
     yield from found[:1]
+    for script in context.programs.starting(program.path):
+        yield from _two_in_launch(rule, context, program, script)
 
 
 def _tests(parameters: Mapping[str, Any], context: Context, program: Program) -> bool:
@@ -117,16 +118,14 @@ def _two_ranks(rule: Rule, program: Program) -> Iterator[Finding]:
                 yield finding(rule, step.call.place, message, help="at least 3 ranks")
 
 
-def _two_in_launch(rule: Rule, context: Context, launches: Sequence[Launch]) -> Iterator[Finding]:
+def _two_in_launch(rule: Rule, context: Context, program: Program, script: FileFacts) -> Iterator[Finding]:
     """A launch of such a test with two ranks."""
     assert context.programs is not None
-    for launch in launches:
-        if _ranks(launch.words) != 2:
-            continue
-        for program in context.programs.launched(launch.inner or launch.words, context.facts.path):
-            if _tests(rule.parameters, context, program):
-                message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
-                yield finding(rule, launch.place, message, help="at least 3 ranks")
+    for launch in script.launches:
+        started = context.programs.launched(launch.inner or launch.words, script.path)
+        if _ranks(launch.words) == 2 and any(other is program for other in started):
+            message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
+            yield finding(rule, launch.place, message, help="at least 3 ranks")
 
 
 def _compared(rule: Rule, context: Context) -> Iterator[Finding]:

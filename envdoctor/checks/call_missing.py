@@ -99,9 +99,11 @@ def _spawned(rule: Rule, context: Context, program: Program, wish: Wishes) -> It
     training = load_apis()["training"]
     switched = {s.process for s in wish.steps if _is_switch(s)}
     inherits = any(runs_again(s) for s in wish.steps if _is_switch(s))
-    if Process() not in switched or inherits:
+    if Process() not in switched:
         return
-    for process in {s.process for s in program.steps if s.process.kind == "spawn"} - switched:
+    for process in {s.process for s in program.steps if s.process.kind in ("spawn", "remote")} - switched:
+        if inherits and process.kind == "spawn":
+            continue
         trained = [s for s in program.steps if s.process == process and named(s.call.name, training)]
         if trained:
             step = next(s for s in wish.steps if _is_switch(s) and s.process == Process())

@@ -58,7 +58,7 @@ def argument(call: Call, keyword: str | None, position: int | None) -> Argument 
 
 def hidden_arguments(call: Call) -> bool:
     """Whether arguments may be hidden in `*args` or `**options`."""
-    return any(a.text.startswith("*") or (a.keyword is None and "**" in a.text) for a in call.arguments)
+    return any(a.keyword == "**" or (a.keyword is None and a.text.startswith("*")) for a in call.arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,10 @@ def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
     """The first draw of each process that comes before the first seed."""
     done: set[Process] = set()
     for draw in stream.draws:
-        if draw.process in done or not draw.ordered or draw.process.kind == "loader":
+        reach = stream.seeds_in(draw.process)
+        if draw.process in done or draw.process.kind == "loader" or (reach and not draw.ordered):
             continue
         done.add(draw.process)
-        reach = stream.seeds_in(draw.process)
         if not reach:
             message = f"{short(draw.call)} draws from {stream.name} in a spawned process, where nothing seeds it"
             seed = stream.seeds[0].call.place

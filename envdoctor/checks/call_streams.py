@@ -39,9 +39,10 @@ class Stream:
 
     def seeds_in(self, process: Process) -> list[Step]:
         """The seeds that act in a process: its own, and its parent's where they are inherited or run again."""
-        if process.kind != "spawn":
+        if process.kind not in ("spawn", "remote"):
             return self.seeds
-        return [s for s in self.seeds if s.process == process or (s.process.kind == "main" and runs_again(s))]
+        again = [s for s in self.seeds if s.process.kind == "main" and process.kind == "spawn" and runs_again(s)]
+        return [s for s in self.seeds if s.process == process] + again
 
 
 class Role(NamedTuple):

@@ -73,7 +73,7 @@ class Calls:
             self._setattr(node, where)
             return
         arguments = [self._argument(argument, None, where) for argument in node.args]
-        arguments += [self._argument(keyword.value, keyword.arg, where) for keyword in node.keywords]
+        arguments += [self._argument(keyword.value, keyword.arg or "**", where) for keyword in node.keywords]
         self._state(dotted, "call", tuple(arguments), node, where)
 
     def assigned(self, target: ast.Attribute, value: ast.expr, whole: ast.stmt, where: Where) -> None:

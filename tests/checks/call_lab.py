@@ -1,0 +1,32 @@
+"""Judge small projects by the rules about calls, without the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envdoctor.catalog import load_catalog
+from envdoctor.discovery import find
+from envdoctor.engine import Engine
+from envdoctor.findings import Finding
+from envdoctor.project import Project
+from envdoctor.rulebook import load_rulebook
+from envdoctor.targets import parse_target
+
+BOOK = load_rulebook()
+CALL_RULES = ("ED104", "ED401", "ED501", "ED502", "ED603")
+
+
+def judged(root: Path, target: str = "", level: str = "auto", rules: tuple[str, ...] = CALL_RULES) -> list[Finding]:
+    """What the rules about calls say of the files under `root`, which has to be the current folder."""
+    catalog = load_catalog()
+    chosen = [BOOK.named(name) for name in rules]
+    triggers = {t.encode() for rule in chosen for t in rule.triggers} | set(catalog.triggers())
+    fixed = parse_target(target) if target else None
+    project = Project(root, root, (), fixed, tuple(triggers))
+    engine = Engine(project, catalog, BOOK, chosen, level=level)
+    return engine.judge(find(["."], root).files).findings
+
+
+def lines(found: list[Finding], path: str = "train.py") -> list[tuple[int, str]]:
+    """(line, rule) of the findings in one file."""
+    return [(f.place.line, f.rule) for f in found if f.place.path == path]
