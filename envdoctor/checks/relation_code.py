@@ -21,7 +21,40 @@ MOST_COMMANDS = 40
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Variables that a program overwrites or overrides although the launch has given them a value."""
     yield from _overwritten(rule, context)
+    yield from _image(rule, context)
     yield from met_in_code(rule, context)
+
+
+def _image(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """A job under pyxis exports what its image sets too: there the image wins, unless --container-env names it."""
+    unit = context.unit
+    said: set[str] = set()
+    for command in unit.commands[:MOST_COMMANDS]:
+        words = command.launch.words
+        if command.launch.launcher != "srun" or not any(w.startswith("--container-image") for w in words):
+            continue
+        there = unit.steps[command.at]
+        held = environment.at(unit.steps, command.at, there.scope, there.branch)
+        named = {s.name for s in command.given}
+        for name, known in held.items():
+            value = value_of(known)
+            image = _in_image(name, context) if value is not None and known.exported == "yes" else None
+            if image is None or image.value.text == value or name in named | said or judged(name, context) is None:
+                continue
+            said.add(name)
+            message = f"{name}={value} loses to {image.value.text}, which the image sets: pyxis lets the image win"
+            related = (Related(place_of(image), "set in the image", name),)
+            yield finding(rule, name, place_of(known.last), message, related=related, confidence="medium",
+                          help=f"srun --container-env={name}", evidence=("NVIDIA/pyxis@1075199:README.md",))  # fmt: skip
+
+
+def _in_image(name: str, context: UnitContext) -> Setting | None:
+    """What the one Dockerfile of the project that sets a variable gives it."""
+    found = [
+        s for u in context.units if u.facts.kind == "dockerfile" for s in u.facts.settings
+        if s.name == name and s.channel == "image" and s.op == "set" and s.value.kind == "literal"
+    ]  # fmt: skip
+    return found[0] if len(found) == 1 else None
 
 
 def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from envdoctor import readers
 from envdoctor.facts import Branch, FileFacts, Inclusion, Launch, Place, Scope, Setting, Use
 from envdoctor.launchers import Launchers, load_launchers
-from envdoctor.project import Project
+from envdoctor.project import Project, is_test
 from envdoctor.units.model import Command, Fact, Step, Unit
 from envdoctor.units.paths import Tree, folder, module_files
 from envdoctor.units.program import needles, programs_of
@@ -26,6 +26,8 @@ MOST_INCLUDED = 300_000
 DEEPEST = 8
 PROGRAMS = ("python", "notebook")
 MOST_COMMANDS = 2_000
+MOST_MODULES = 30
+"""Modules of the project that one program is followed into."""
 _ALLEXPORT = re.compile(r"^[ \t]*set\s+(?:(?P<on>-\w*a\w*|-o\s+allexport)|(?P<off>\+\w*a\w*|\+o\s+allexport))", re.M)
 _HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB)[ \t]+([^\n]*)", re.M)
@@ -109,10 +111,13 @@ class Builder:
         if self.wanted is None:
             return programs_of(facts, self._imported, self.project.text)
         found = [variable for name in dict.fromkeys(written) if (variable := self.wanted(name)) is not None]
-        words = needles(variable.read_at for variable in found)
+        words = needles(variable.read_at for variable in found) if not is_test(facts.path) else ()
+        seen: set[str] = set()
 
         def followed(target: str, path: str) -> FileFacts | None:
-            return self._imported(target, path, words)
+            module = self._imported(target, path, words) if len(seen) < MOST_MODULES else None
+            seen.update([module.path] if module is not None else [])
+            return module
 
         return programs_of(facts, followed, self.project.text) if found else []
 

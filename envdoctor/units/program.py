@@ -24,13 +24,13 @@ Import = Callable[[str, str], FileFacts | None]
 
 
 NEEDLES = {
-    "process-group": ("init_process_group", "init_distributed", "deepspeed"),
+    "process-group": ("init_process_group", "init_distributed", "deepspeed.initialize"),
     "first-communicator": (
-        "init_process_group", "init_distributed", "deepspeed", "all_reduce", "all_gather", "barrier", "broadcast",
-        "reduce_scatter", "DistributedDataParallel",
+        "init_process_group", "init_distributed", "deepspeed.initialize", "all_reduce", "all_gather", "barrier",
+        "broadcast", "reduce_scatter", "DistributedDataParallel",
     ),
-    "runtime-init": ("cuda",), "first-gemm": ("cuda", "backward", "matmul"), "first-conv": ("conv", "backward"),
-    "backend-start": ("jax",),
+    "runtime-init": ("torch.cuda.", ".cuda(", "'cuda", '"cuda'), "first-gemm": (".cuda(", ".backward(", "matmul"),
+    "first-conv": ("conv", ".backward("), "backend-start": ("jax.",),
 }  # fmt: skip
 """When a variable is read -> words of which a module holds one if it can bring a program to that point.
 
