@@ -45,7 +45,7 @@ def shard(index: int, kind: str) -> torch.Tensor:
 
 def digest(tensor: torch.Tensor) -> str:
     """The bits of a tensor."""
-    return hashlib.sha256(tensor.contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
+    return hashlib.sha256(bytes(tensor.contiguous().view(torch.uint8).tolist())).hexdigest()
 
 
 def loop(kind: str, accumulate: torch.dtype) -> torch.Tensor:
