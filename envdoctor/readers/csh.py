@@ -1,7 +1,8 @@
 """csh and tcsh scripts: `setenv A 1`, `set A = 1`, and their commands, which the shell reader reads.
 
-Sources: tcsh(1): `set` makes a shell variable, which children do not get; quotes of both kinds take a backslash its
-meaning; `$?A` asks whether A is set. `A=1 command` and `export` are no csh.
+Sources: tcsh(1), measured with 6.24.07: `set` makes a shell variable, which children do not get; quotes of both kinds
+take a backslash its meaning; `#` begins a comment in the middle of a word too; `$?A` asks whether A is set.
+`A=1 command` and `export` are no csh.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from envdoctor.readers.statement_reader import StatementReader
 from envdoctor.readers.statements import Language, Scanner, Statement, Word
 from envdoctor.source import Source
 
-LANGUAGE = Language(brackets={"`": "`", "(": ")"})
+LANGUAGE = Language(brackets={"`": "`", "(": ")"}, comment_anywhere=True)
 PRINTING = ("echo", "printf", "print")
 LOOPS = ("foreach", "while")
 

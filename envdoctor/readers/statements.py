@@ -29,7 +29,7 @@ class Language:
     escapes: a backslash outside of quotes takes a character its meaning; in_double, in_single: characters that a
     backslash escapes inside such quotes; braces: `{...}` is one literal word (Tcl); brackets: pairs whose inside
     belongs to the word, whatever stands in it; operators: `&&`, `|` and `&` end a statement as `;` does; multiline:
-    quotes may close on a further line.
+    quotes may close on a further line; comment_anywhere: one begins in the middle of a word too (csh).
     """
 
     escapes: bool = True
@@ -39,6 +39,7 @@ class Language:
     brackets: Mapping[str, str] = field(default_factory=dict)
     operators: bool = True
     multiline: bool = False
+    comment_anywhere: bool = False
     comment: str = "#"
 
 
@@ -101,6 +102,7 @@ class Scanner:
         self.at = start
         self.end = len(source.text) if end is None else end
         special = r"\s;\"'\\" + ("&|" if language.operators else "") + re.escape("".join(language.brackets))
+        special += language.comment if language.comment_anywhere else ""
         self.plain = re.compile(f"[^{special}]+")
 
     def statements(self) -> Iterator[Statement]:
@@ -148,7 +150,7 @@ class Scanner:
         if self.language.braces and self.text[self.at] == "{":
             return self.braced(word)
         while self.at < self.end and self.text[self.at] not in " \t\r\f\v\n;" and not self.operator():
-            if not self.piece(word):
+            if (self.language.comment_anywhere and self.text[self.at] == "#") or not self.piece(word):
                 break
         word.end = self.at
         return word

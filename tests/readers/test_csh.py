@@ -53,6 +53,8 @@ def test_other_facts() -> None:
         ("test -f x && setenv A_B 1", ["A_B=1"]),
         ("setenv A_B \\\n 1", ["A_B=1"]),
         ("# setenv A_B 1", []),
+        ("setenv A_B x#y", ["A_B=x"]),
+        ("setenv A_B 'x#y'", ["A_B=x#y"]),
         ("echo setenv A_B 1", []),
         ("set A_B=1 ", ["A_B=1"]),
         ("set A_B", ["A_B="]),
