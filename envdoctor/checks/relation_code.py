@@ -16,6 +16,7 @@ from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
 MOST_COMMANDS = 40
+PYXIS = ("NVIDIA/pyxis@1075199:README.md",)
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
@@ -45,7 +46,7 @@ def _image(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             message = f"{name}={value} loses to {image.value.text}, which the image sets: pyxis lets the image win"
             related = (Related(place_of(image), "set in the image", name),)
             yield finding(rule, name, place_of(known.last), message, related=related, confidence="medium",
-                          help=f"srun --container-env={name}", evidence=("NVIDIA/pyxis@1075199:README.md",))  # fmt: skip
+                          help=f"srun --container-env={name}", evidence=PYXIS)  # fmt: skip
 
 
 def _in_image(name: str, context: UnitContext) -> Setting | None:
