@@ -21,8 +21,8 @@ from envdoctor.readers.yaml_kinds import CONFIGURATION, Context, Kind, keys_of, 
 from envdoctor.readers.yaml_walk import BUDGET
 from envdoctor.source import Source
 
-LARGEST_SCANNED = 2_000_000
-"""Characters above which only the environments in a file are scanned: all its nodes would take too much memory."""
+LARGEST_SCANNED = 500_000
+"""Characters above which only the environments in a file are scanned: such a file is data, with a million nodes."""
 
 ECS = Kind("configuration", "task", "ECS")
 SAGEMAKER = Kind("configuration", "task", "SageMaker")
@@ -31,6 +31,7 @@ VS_CODE = Kind("configuration", "configuration", "VS Code")
 DEV_CONTAINER = Kind("configuration", "configuration", "dev container")
 
 _KEY = re.compile(r'"([A-Za-z_][\w.-]{2,60})"\s*:\s*(?=[\[{])')
+_COMMAND = re.compile(r'"(?:command|commands|args|script|scripts|entryPoint|entrypoint)"\s*:\s*["\[{]')
 _KEYS = (
     (ECS, {"containerDefinitions", "taskDefinition", "taskDefinitionArn", "ContainerDefinitions"}),
     (SAGEMAKER, {"AlgorithmSpecification", "TrainingJobName", "TrainingJobDefinition", "ModelPackageName"}),
@@ -43,8 +44,9 @@ def read(source: Source, kind: str) -> FileFacts:
     """Facts of one JSON file."""
     out = Collector(source, kind)
     if len(source.text) > LARGEST_SCANNED:
-        out.problem(f"larger than {LARGEST_SCANNED} characters: only environments were read", 0, 0)
         _environments(source, out)
+        if out.facts.settings or _COMMAND.search(source.text):
+            out.problem(f"larger than {LARGEST_SCANNED} characters: only environments were read", 0, 0)
     else:
         _whole(source, out)
     if out.full:

@@ -211,6 +211,12 @@ def test_of_a_large_file_the_environments_are_read() -> None:
     assert "only environments" in facts.problems[0].message
 
 
+def test_large_data_without_an_environment_is_no_problem() -> None:
+    words = ", ".join(f'"NCCL_{number}": {number}' for number in range(60_000))
+    facts = check_bounded('{"vocab": {' + words + ', "env": 7, "command": 8}}', "vocab.json", 3)
+    assert (facts.settings, facts.problems) == ([], [])
+
+
 def test_json_needs_no_yaml() -> None:
     assert "yaml" not in imported('{"env": {"A_B": "1"}}', "x.json")
 
