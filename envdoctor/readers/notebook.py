@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from envdoctor.facts import FileFacts, Place, Problem, Scope
 from envdoctor.readers import python, python_code
-from envdoctor.readers.embedded import mapped, merge, next_order, read_embedded
+from envdoctor.readers.embedded import mapped, merge, moved, next_order, read_embedded
 from envdoctor.readers.kinds import kind_of
 from envdoctor.readers.notebook_cells import Cell, Notebook
 from envdoctor.readers.notebook_magics import OS, Converted, convert
@@ -77,7 +77,8 @@ def _python(source: Source, cells: list[Cell], facts: FileFacts) -> None:
     merge(facts, read_facts)
     order = next_order(facts, 0)
     for part in broken:
-        merge(facts, part)
+        merge(facts, moved(part, order, None, ()))
+        order = next_order(facts, order)
     for name, (text, offsets) in program.files:
         written = kind_of(name, text[:200].encode("utf-8", "replace"))
         if written:

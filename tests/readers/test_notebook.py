@@ -136,6 +136,12 @@ def test_a_cell_that_is_no_python_does_not_hide_the_others() -> None:
     assert [p.place.cell for p in facts.problems] == [2]
 
 
+def test_each_fact_has_a_number_of_its_own() -> None:
+    _, facts = fixture("notebook", "training.ipynb")
+    orders = [setting.order for setting in facts.settings]
+    assert orders == sorted(set(orders))
+
+
 CELLS = [
     "%env {}={}\n",
     "import os\nos.environ['{}'] = '{}'\n",
