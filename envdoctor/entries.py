@@ -63,6 +63,20 @@ class Program:
     steps: list[Step] = field(default_factory=list)
     files: dict[str, FileFacts] = field(default_factory=dict)
     memory: dict[object, object] = field(default_factory=dict)
+    _by_name: dict[str, list[Step]] = field(default_factory=dict)
+
+    def by_name(self) -> dict[str, list[Step]]:
+        """The steps by the names of their calls: there are few names and many steps."""
+        if not self._by_name:
+            for step in self.steps:
+                self._by_name.setdefault(step.call.name, []).append(step)
+        return self._by_name
+
+    def chosen(self, wanted: Callable[[str], bool]) -> list[Step]:
+        """The steps whose name is wanted, in the order in which they run."""
+        found = [step for name, steps in self.by_name().items() if wanted(name) for step in steps]
+        found.sort(key=lambda step: step.index)
+        return found
 
     def imports(self) -> set[str]:
         """The dotted names that the files of the program import."""

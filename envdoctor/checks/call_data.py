@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from envdoctor.checks import Context
-from envdoctor.checks.call_patterns import argument, hidden_arguments, named
+from envdoctor.checks.call_patterns import argument, hidden_arguments, steps_named
 from envdoctor.checks.call_streams import Stream
 from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Program, Step
@@ -22,24 +23,22 @@ EPOCH = re.compile(r"(?i)epoch")
 
 def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
-    for step in program.steps:
-        if step.call.kind == "call":
-            yield from _by_rank(rule, context, step.call)
-            yield from _loader(rule, context, program, streams, step)
+    for group in rule.parameters["shared"]:
+        for step in steps_named(program, group["names"]):
+            yield from _by_rank(rule, context, step.call, group)
+    for group in rule.parameters["loader"]:
+        for step in steps_named(program, group["names"]):
+            yield from _loader(rule, context, program, streams, step, group)
     yield from _epochs(rule, context, program)
 
 
-def _by_rank(rule: Rule, context: Context, call: Call) -> Iterator[Finding]:
-    for group in rule.parameters["shared"]:
-        if not named(call.name, group["names"]):
-            continue
-        for keyword in group["keywords"]:
-            given = argument(call, keyword, group.get("position"))
-            if given is not None and says_rank(given):
-                yield finding(
-                    rule, call.place, f"{short(call)} is seeded by rank: {group['says']}",
-                    help="the same seed on all ranks", related=entry_related(context, call.place),
-                )  # fmt: skip
+def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:
+    for keyword in group["keywords"]:
+        given = argument(call, keyword, group.get("position"))
+        if given is not None and says_rank(given):
+            message = f"{short(call)} is seeded by rank: {group['says']}"
+            related = entry_related(context, call.place)
+            yield finding(rule, call.place, message, help="the same seed on all ranks", related=related)
 
 
 def says_rank(given: Argument) -> bool:
@@ -60,8 +59,8 @@ def _epochs(rule: Rule, context: Context, program: Program) -> Iterator[Finding]
     over = [s for s in program.steps if s.call.name.endswith(".backward") and _loops(s) >= 2]
     if not loops and not over:
         return
-    for step in program.steps:
-        if named(step.call.name, sampler["names"]) and not _plain_order(step.call) and not _evaluates(step.call):
+    for step in steps_named(program, sampler["names"]):
+        if not _plain_order(step.call) and not _evaluates(step.call):
             message = f"{short(step.call)} is never told the epoch: every epoch has the order of the first"
             yield finding(rule, step.call.place, message, help="call set_epoch(epoch) at the start of each epoch")
 
@@ -82,23 +81,25 @@ def _plain_order(call: Call) -> bool:
 
 
 def _loader(
-    rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream], step: Step
+    rule: Rule,
+    context: Context,
+    program: Program,
+    streams: Mapping[str, Stream],
+    step: Step,
+    group: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """Workers that draw from NumPy, where torch does not seed it in them or nothing else does."""
-    for group in rule.parameters["loader"]:
-        if not named(step.call.name, group["names"]) or hidden_arguments(step.call):
-            continue
-        workers = argument(step.call, group["workers"], None)
-        if workers is None or not isinstance(workers.literal, int) or workers.literal < 1:
-            continue
-        if argument(step.call, group["init"], None) is not None or _seeds_workers(program):
-            continue
-        stream = streams["numpy.random"]
-        drawn = [d for d in stream.draws if d.process.kind == "loader"]
-        version = context.target.versions.get("torch")
-        seeded = at_least(version, "1.9") if version else None
-        if drawn and (seeded is False or (seeded is None and not stream.seeds)):
-            yield _workers(rule, drawn[0].call, step.call)
+    workers = argument(step.call, group["workers"], None)
+    if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(step.call):
+        return
+    if argument(step.call, group["init"], None) is not None or _seeds_workers(program):
+        return
+    stream = streams["numpy.random"]
+    drawn = [d for d in stream.draws if d.process.kind == "loader"]
+    version = context.target.versions.get("torch")
+    seeded = at_least(version, "1.9") if version else None
+    if drawn and (seeded is False or (seeded is None and not stream.seeds)):
+        yield _workers(rule, drawn[0].call, step.call)
 
 
 def _workers(rule: Rule, draw: Call, loader: Call) -> Finding:
@@ -110,9 +111,8 @@ def _workers(rule: Rule, draw: Call, loader: Call) -> Finding:
 
 def _seeds_workers(program: Program) -> bool:
     """Lightning seeds workers where it is asked to."""
-    for step in program.steps:
-        if step.call.name.endswith("seed_everything"):
-            given = argument(step.call, "workers", 1)
-            if given is not None and given.literal is not False:
-                return True
+    for step in program.chosen(lambda name: name.endswith("seed_everything")):
+        given = argument(step.call, "workers", 1)
+        if given is not None and given.literal is not False:
+            return True
     return False

@@ -24,22 +24,27 @@ def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
     """Seeds from the clock, unseeded generators, keys used twice."""
     parameters = rule.parameters
     seeders = _seeding_names(parameters)
-    for step in program.steps:
+    makers = [name for group in parameters["generator"] for name in group["names"]]
+    for step in program.chosen(lambda name: named(name, seeders) or name in makers):
         call = step.call
         if step.local or call.kind != "call" or not step.likely:
             continue
-        if named(call.name, seeders):
-            source = _entropy(call, parameters["entropy"])
-            if source:
-                message = f"{short(call)} takes its seed from {source}: every run differs"
-                yield _found(rule, context, step, message, "a fixed seed, written to the log")
-                continue
-            if _reseeds(call, parameters["reseed"]):
-                message = f"{short(call)} without a value seeds from the system: every run differs"
-                yield _found(rule, context, step, message, "give it a value")
-                continue
-        yield from _generator(rule, context, program, step)
+        fault = _seeding_fault(call, parameters) if named(call.name, seeders) else None
+        if fault is not None:
+            yield _found(rule, context, step, *fault)
+        else:
+            yield from _generator(rule, context, program, step)
     yield from _keys(rule, context, program)
+
+
+def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with a call that seeds, and the way out."""
+    source = _entropy(call, parameters["entropy"])
+    if source:
+        return f"{short(call)} takes its seed from {source}: every run differs", "a fixed seed, written to the log"
+    if _reseeds(call, parameters["reseed"]):
+        return f"{short(call)} without a value seeds from the system: every run differs", "give it a value"
+    return None
 
 
 def _found(rule: Rule, context: Context, step: Step, message: str, way_out: str) -> Finding:

@@ -9,7 +9,7 @@ from typing import Any
 from envdoctor.apis import load_apis
 from envdoctor.checks import Context
 from envdoctor.checks.call_options import LEVELS
-from envdoctor.checks.call_patterns import argument, fits_target, hidden_arguments, named
+from envdoctor.checks.call_patterns import argument, fits_target, hidden_arguments, named, steps_named
 from envdoctor.checks.call_streams import runs_again
 from envdoctor.checks.call_wishes import Wishes, launch_settings, trains, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
@@ -80,9 +80,9 @@ def _first_training(program: Program) -> Place:
 
 def _keywords(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
     """Functions that have a switch of their own."""
-    for step in program.steps:
-        for data in rule.parameters["keyword"]:
-            if not named(step.call.name, data["names"]) or hidden_arguments(step.call):
+    for data in rule.parameters["keyword"]:
+        for step in steps_named(program, data["names"]):
+            if hidden_arguments(step.call):
                 continue
             given = argument(step.call, data["keyword"], None)
             if given is not None and not (given.is_literal and given.literal in (False, None)):

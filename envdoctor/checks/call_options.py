@@ -10,7 +10,7 @@ from typing import Any
 from envdoctor import checks
 from envdoctor.apis import load_apis
 from envdoctor.checks import Context
-from envdoctor.checks.call_patterns import Table, fits_target, named, within
+from envdoctor.checks.call_patterns import Table, fits_target, named, steps_named, within
 from envdoctor.checks.call_wishes import Wishes, launch_settings, trains, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive
@@ -66,8 +66,7 @@ def seeded(program: Program) -> bool:
     """Whether a program seeds torch whatever its arguments are."""
     names = load_apis()["seeding"]
     return any(
-        named(s.call.name, names) and not any(b.arm.startswith(("if", "elif", "else")) for b in s.conditions)
-        for s in program.steps
+        not any(b.arm.startswith(("if", "elif", "else")) for b in s.conditions) for s in steps_named(program, names)
     )
 
 
@@ -75,13 +74,14 @@ def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding
     asked = _asked(program, context.level)
     wish = wishes(program)
     options = _options(rule)
-    for step in program.steps:
+    for step in program.chosen(options.knows):
         for shape, data in options.of(step.call):
             if not shape.holds(context.target) or _covered(data, wish, context):
                 continue
             if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
                 yield _option(rule, context, step.call, data, wish, asked)
-    yield from _mixed(rule, context, [s.call for s in program.steps])
+    precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
+    yield from _mixed(rule, context, [s.call for s in program.chosen(precise.__contains__)])
 
 
 def _covered(data: Mapping[str, Any], wish: Wishes, context: Context) -> bool:

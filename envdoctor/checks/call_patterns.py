@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any
 
+from envdoctor.entries import Program, Step
 from envdoctor.facts import Argument, Call
 from envdoctor.targets import Target, at_least
 
@@ -152,6 +153,11 @@ def pattern(data: Mapping[str, Any]) -> Pattern:
     )
 
 
+def steps_named(program: Program, names: Sequence[str]) -> list[Step]:
+    """The steps of a program whose call is one of `names`, a list of a rule file, in the order in which they run."""
+    return program.chosen(lambda name: named(name, names))
+
+
 def any_named(names: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether one of `names` is one of `patterns`."""
     return any(named(name, patterns) for name in names)
@@ -166,10 +172,17 @@ class Table:
         self.entries = [(pattern(data), data) for data in tables]
         self._by_name: dict[str, list[tuple[Pattern, Mapping[str, Any]]]] = {}
 
+    def knows(self, name: str) -> bool:
+        """Whether any pattern is about calls of this name."""
+        return bool(self._candidates(name))
+
+    def _candidates(self, name: str) -> list[tuple[Pattern, Mapping[str, Any]]]:
+        candidates = self._by_name.get(name)
+        if candidates is None:
+            candidates = self._by_name[name] = [entry for entry in self.entries if named(name, entry[0].names)]
+        return candidates
+
     def of(self, call: Call) -> list[tuple[Pattern, Mapping[str, Any]]]:
         """The patterns that a call has the shape of, with their data."""
-        candidates = self._by_name.get(call.name)
-        if candidates is None:
-            candidates = [entry for entry in self.entries if named(call.name, entry[0].names)]
-            self._by_name[call.name] = candidates
+        candidates = self._candidates(call.name)
         return [entry for entry in candidates if entry[0].matches(call)] if candidates else candidates

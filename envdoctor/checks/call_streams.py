@@ -82,6 +82,13 @@ class Roles:
             role = self._known[name] = self._role(name)
         return role
 
+    def matters(self, name: str, program: Program) -> bool:
+        """Whether steps of this name may do something to a stream."""
+        if self.of(name).any:
+            return True
+        steps = program.by_name()[name]
+        return any(step.bases for step in steps) or any(self._handed_a_seed(step.call) for step in steps)
+
     def _role(self, name: str) -> Role:
         streams: Sequence[Mapping[str, Any]] = self.parameters["stream"]
         helped = [s for h in self.parameters["helper"] if named(name, h["names"]) for s in h["streams"]]
@@ -156,7 +163,7 @@ def program_streams(parameters: Mapping[str, Any], program: Program) -> dict[str
     if not isinstance(found, dict):
         sorter = roles(parameters)
         found = {data["name"]: Stream(data) for data in parameters["stream"]}
-        for step in program.steps:
+        for step in program.chosen(lambda name: sorter.matters(name, program)):
             sorter.sort(step, found)
         program.memory["streams"] = found
     return found

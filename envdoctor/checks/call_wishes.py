@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from envdoctor.apis import load_apis
-from envdoctor.checks.call_patterns import Table, any_named, named
+from envdoctor.checks.call_patterns import Table, any_named, named, steps_named
 from envdoctor.entries import Program, Step
 from envdoctor.facts import Call, Place, Setting
 
@@ -44,10 +44,12 @@ def trains(program: Program) -> bool:
 
 def _trains(program: Program) -> bool:
     apis = load_apis()
-    names = {step.call.name for step in program.steps if step.call.kind == "call" and step.likely}
+    names = {
+        name for name, steps in program.by_name().items() if any(s.call.kind == "call" and s.likely for s in steps)
+    }
     if any(named(n, apis["training"]) and not named(n, apis["not_training"]) for n in names):
         return True
-    return any_named(names, apis["loading"]) and any(named(s.call.name, SEEDS) for s in program.steps if not s.local)
+    return any_named(names, apis["loading"]) and any(not s.local for s in steps_named(program, SEEDS))
 
 
 SEEDS = ("torch.manual_seed", "torch.use_deterministic_algorithms", "*.seed_everything", "numpy.random.seed")
@@ -93,7 +95,7 @@ def wishes(program: Program) -> Wishes:
 
 def _wishes(program: Program) -> Wishes:
     found = Wishes()
-    for step in program.steps:
+    for step in program.chosen(_table().knows):
         data = wish_of(step.call)
         if data is not None and not _withdrawn(step, program.steps):
             found.steps.append(step)
