@@ -45,7 +45,7 @@ def shard(index: int, kind: str) -> torch.Tensor:
 
 def digest(tensor: torch.Tensor) -> str:
     """The bits of a tensor."""
-    return hashlib.sha256(bytes(tensor.contiguous().view(torch.uint8).tolist())).hexdigest()
+    return hashlib.sha256(bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())).hexdigest()
 
 
 def loop(kind: str, accumulate: torch.dtype) -> torch.Tensor:
