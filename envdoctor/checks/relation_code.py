@@ -14,6 +14,7 @@ from envdoctor.facts import Call, FileFacts, Setting
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
+from envdoctor.units.paths import folder
 
 MOST_COMMANDS = 40
 PYXIS = ("NVIDIA/pyxis@1075199:README.md",)
@@ -50,12 +51,19 @@ def _image(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 
 def _in_image(name: str, context: UnitContext) -> Setting | None:
-    """What the one Dockerfile of the project that sets a variable gives it."""
+    """What the one Dockerfile around the script that sets a variable gives it; others build other images."""
     found = [
-        s for u in context.units if u.facts.kind == "dockerfile" for s in u.facts.settings
+        s for u in context.units if u.facts.kind == "dockerfile" and _around(u.path, context.unit.path)
+        for s in u.facts.settings
         if s.name == name and s.channel == "image" and s.op == "set" and s.value.kind == "literal"
     ]  # fmt: skip
     return found[0] if len(found) == 1 else None
+
+
+def _around(image: str, script: str) -> bool:
+    """Whether an image is built in the folder of a script, in one above it or in one below."""
+    mine, other = folder(script) + "/", folder(image) + "/"
+    return mine.startswith(other.lstrip("/")) or other.startswith(mine.lstrip("/"))
 
 
 def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:
