@@ -14,9 +14,12 @@ from envdoctor.facts import Call, Definition, FileFacts, Inclusion
 Read = Callable[[str], FileFacts | None]
 """Facts of a file of the project by its path, or None where it cannot be read."""
 TELLING = re.compile(
-    rb"seed|random|torch\.rand|backward|determinis|backends\.|Generator|DataLoader|spawn|flash_attn|hashlib|autotune"
+    rb"seed|\brandom\.|import random|torch\.rand|\.backward\(|determinis|backends\.|Generator\(|spawn|flash_attn"
+    rb"|hashlib"
 )
 """Words of modules that seed, draw, train or set switches."""
+SEEDING = re.compile(rb"seed|determinis|_rng_state")
+"""Words of modules that seed or ask for determinism."""
 DEPTH = 8
 """Imports that are followed from one module to the next (re-exports)."""
 
@@ -78,6 +81,7 @@ class Modules:
     """Far from the entry only modules whose text speaks of what the checks look for are read."""
     imports: Imports = field(init=False)
     _telling: dict[str, bool] = field(default_factory=dict)
+    _seeding: dict[str, bool] = field(default_factory=dict)
     _outlines: dict[str, Outline] = field(default_factory=dict)
     _found: dict[tuple[str, str, str], tuple[str, tuple[str, ...]] | None] = field(default_factory=dict)
 
@@ -92,6 +96,12 @@ class Modules:
             if not self._telling[path]:
                 return None
         return self.read_file(path)
+
+    def seeds(self, path: str) -> bool:
+        """Whether the text of a module speaks of seeds or determinism."""
+        if path not in self._seeding:
+            self._seeding[path] = SEEDING.search(self.raw(path) or b"") is not None
+        return self._seeding[path]
 
     def outline(self, facts: FileFacts) -> Outline:
         """The outline of a file, made once."""

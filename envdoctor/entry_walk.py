@@ -248,6 +248,8 @@ class Walker:
         loader = is_dataset({*self._bases(owner), owner.definition.name})
         self._site = site
         for part in lineage:
+            if not self._likely and not self.modules.seeds(part.facts.path):
+                continue  # what may run or not counts only where it seeds
             for definition in self.modules.outline(part.facts).methods.get(part.definition.name, ()):
                 if loader or not self._was_seen(part.facts.path, definition.name):
                     self._method(Target(part.facts, definition), process, loader)
