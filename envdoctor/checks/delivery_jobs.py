@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from envdoctor import environment
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
-from envdoctor.checks.delivery_flags import flags_of
 from envdoctor.checks.delivery_places import FIRST_ROLES, TELLS, jobs_of
 from envdoctor.checks.relation_points import value_of
 from envdoctor.facts import Setting
@@ -18,8 +17,10 @@ from envdoctor.rulebook import Rule
 from envdoctor.units.model import Command, Unit
 
 NODE_RANK = ("--node_rank", "--node-rank", "--machine_rank", "--machine-rank")
+_MARKS = re.compile(r"rank|ray start", re.IGNORECASE)
 NODES = ("--nnodes", "--num_machines", "--num_nodes")
 MASTER = ("--master_addr", "--master-addr", "--rdzv_endpoint", "--rdzv-endpoint", "--main_process_ip")
+_RANK_SET = re.compile(r"\b(?:NODE_)?RANK=[\"']?\d")
 _RANK = re.compile(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?ID|rank|node_rank)\b", re.I)
 
 
@@ -61,7 +62,7 @@ def _nodes(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 def _beside(unit: Unit, other: Unit) -> bool:
     folder = unit.path.rpartition("/")[0]
-    return folder == other.path.rpartition("/")[0] and ("rank" in unit.text or "ray start" in unit.text)
+    return folder == other.path.rpartition("/")[0] and _MARKS.search(unit.text) is not None
 
 
 def _against(rule: Rule, member: Member, group: Sequence[Member], context: UnitContext) -> Iterator[Finding]:
@@ -85,20 +86,33 @@ def _against(rule: Rule, member: Member, group: Sequence[Member], context: UnitC
 def _members(unit: Unit) -> dict[tuple[str, str, str], list[Member]]:
     """The launches of a unit that say which node they are for, by entry, number of nodes and master."""
     found: dict[tuple[str, str, str], list[Member]] = {}
-    if "rank" not in unit.text and "ray start" not in unit.text:
+    if not _MARKS.search(unit.text):
         return found
     for command in unit.commands[:200]:
         if command.launch.launcher == "ray start":
             member = _member(unit, command, 0 if "--head" in command.launch.words else 1)
             found.setdefault(("ray start", "", ""), []).append(member)
             continue
-        flags = flags_of(command.launch, None)
         ranks = [value for value in _values(command, NODE_RANK) if value.isdigit()]
-        if not ranks or flags.opaque or not command.launch.inner:
+        if not command.launch.inner:
             continue
         key = (_entry(command), _value(command, NODES), _value(command, MASTER))
-        found.setdefault(key, []).append(_member(unit, command, int(ranks[-1])))
+        if not ranks and _RANK_SET.search(unit.text):
+            ranks, key = _by_environment(unit, command)
+        if ranks:
+            found.setdefault(key, []).append(_member(unit, command, int(ranks[-1])))
     return found
+
+
+def _by_environment(unit: Unit, command: Command) -> tuple[list[str], tuple[str, str, str]]:
+    """The node's number, and what names the job, where the script exports them: `export RANK=0 MASTER_ADDR=n0`."""
+    there = unit.steps[command.at]
+    held = environment.at(unit.steps, command.at, there.scope, there.branch)
+    known = {name: value for name, h in held.items() if h.exported == "yes" and (value := value_of(h))}
+    ranks = [known[name] for name in ("NODE_RANK", "RANK") if known.get(name, "").isdigit()][:1]
+    size = known.get("WORLD_SIZE") or known.get("NNODES", "")
+    master = known.get("MASTER_ADDR", "")
+    return (ranks if size and master else []), (_entry(command), size, master)
 
 
 def _values(command: Command, names: Sequence[str]) -> Iterator[str]:
@@ -153,7 +167,7 @@ def _branches(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             continue
         for other in settings[:at]:
             if other.name == setting.name and not _same(setting, other) and _by_rank(other, setting):
-                yield _differs(rule, setting, other, "the other ranks")
+                yield _differs(rule, setting, other, "the ranks of the other branch")
 
 
 def _by_rank(one: Setting, other: Setting) -> bool:

@@ -335,6 +335,25 @@ def test_nodes_of_one_job(tmp_path: Path, one: tuple[str, int, str], other: tupl
     assert bool(said(write(tmp_path, files), "inconsistent-launch")) == found
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ssh n0 'NCCL_ALGO=Ring torchrun --nnodes=2 --node_rank=0 t.py' &\n"
+        "ssh n1 'NCCL_ALGO=Tree torchrun --nnodes=2 --node_rank=1 t.py'\n",
+        "if [ $SLURM_NODEID = 0 ]; then export NCCL_ALGO=Ring; else export NCCL_ALGO=Tree; fi\nsrun python t.py\n",
+    ],
+)
+def test_nodes_in_one_script(tmp_path: Path, script: str) -> None:
+    (found,) = findings(write(tmp_path, {"run.sh": script}), "inconsistent-launch")
+    assert (found.variable, [r.variable for r in found.related]) == ("NCCL_ALGO", ["NCCL_ALGO"])
+
+
+def test_nodes_that_their_environment_numbers(tmp_path: Path) -> None:
+    text = "export NCCL_ALGO={}\nexport MASTER_ADDR=n0 WORLD_SIZE=2 RANK={}\npython t.py\n"
+    root = write(tmp_path, {"n0.sh": text.format("Ring", 0), "n1.sh": text.format("Tree", 1)})
+    assert said(root, "inconsistent-launch") == [("n1.sh", 1, "NCCL_ALGO")]
+
+
 def test_a_node_that_lacks_a_setting(tmp_path: Path) -> None:
     files = {"a.sh": NODE.format(algo="Ring", rank=0, entry="train.py"),
              "b.sh": NODE.format(algo="Ring", rank=1, entry="train.py").replace("export NCCL_ALGO=Ring\n", "")}  # fmt: skip
