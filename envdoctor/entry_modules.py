@@ -82,6 +82,7 @@ class Modules:
     imports: Imports = field(init=False)
     _telling: dict[str, bool] = field(default_factory=dict)
     _seeding: dict[str, bool] = field(default_factory=dict)
+    _children: dict[str, set[str]] = field(default_factory=dict)
     _outlines: dict[str, Outline] = field(default_factory=dict)
     _found: dict[tuple[str, str, str], tuple[str, tuple[str, ...]] | None] = field(default_factory=dict)
 
@@ -196,14 +197,29 @@ class Modules:
     def _module(self, name: str, folder: str, home: str) -> tuple[str, tuple[str, ...]] | None:
         stripped = name.lstrip(".")
         parts = stripped.split(".") if stripped else []
+        inside = self._inside()
         for base in self._bases(len(name) - len(stripped), folder, home):
-            for end in range(len(parts), -1, -1):
-                stem = "/".join(([base] if base not in ("", ".") else []) + parts[:end])
-                if end and f"{stem}.py" in self.paths:
-                    return f"{stem}.py", tuple(parts[end:])
-                if stem and (end or name[0] == ".") and f"{stem}/__init__.py" in self.paths:
-                    return f"{stem}/__init__.py", tuple(parts[end:])
+            root = "" if base == "." else base
+            if parts and parts[0] in inside.get(root, ()):
+                for end in range(len(parts), 0, -1):
+                    stem = "/".join([root, *parts[:end]] if root else parts[:end])
+                    for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                        if path in self.paths:
+                            return path, tuple(parts[end:])
+            if name[0] == "." and root and f"{root}/__init__.py" in self.paths:
+                return f"{root}/__init__.py", tuple(parts)
         return None
+
+    def _inside(self) -> dict[str, set[str]]:
+        """The names of modules and folders directly in each folder."""
+        if not self._children:
+            for path in self.paths:
+                folder, _, name = path.rpartition("/")
+                self._children.setdefault(folder, set()).add(name.removesuffix(".py"))
+                while folder:
+                    folder, _, name = folder.rpartition("/")
+                    self._children.setdefault(folder, set()).add(name)
+        return self._children
 
     def _bases(self, level: int, folder: str, home: str) -> Iterable[str]:
         """The folders that a name is looked for in: those of a relative import, or what Python's path would hold."""
