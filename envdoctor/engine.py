@@ -138,7 +138,7 @@ class Engine:
     def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
         """Findings of the rules that look at launch units, in the files that are reported on."""
         rules = [rule for rule in self.rules if checks.of_units(rule)]
-        if not rules:
+        if not rules or not read:
             return []
         from envdoctor import units
         from envdoctor.launchers import load_launchers

@@ -51,10 +51,10 @@ wrong_flags = { "-x" = "excludes nodes" }   # flags that look as if they passed 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from envdoctor.facts import Channel
 from envdoctor.rulefiles import load_compiled, suggestion
@@ -93,12 +93,14 @@ ALLOWED = {
 }  # fmt: skip
 
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
 class LauncherError(ValueError):
     """A launcher file that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """Flags, blank between them, that carry variables in one form."""
 
     flags: str
@@ -106,8 +108,7 @@ class Option:
     channel: Channel = "launcher-argument"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """How the words of a command are read; the keys are those of `[[command]]`."""
 
     programs: str
@@ -164,8 +165,7 @@ def _valued(row: Command) -> frozenset[str]:
     return frozenset(row.valued.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """What gets through one way of starting a command; the keys are those of `[[delivery]]`."""
 
     title: str
@@ -187,13 +187,12 @@ class Delivery:
     says: str = ""
     sure: Literal["high", "medium", "low"] = "medium"
     single: frozenset[str] = frozenset()
-    wrong_flags: Mapping[str, str] = field(default_factory=dict)
+    wrong_flags: Mapping[str, str] = NOTHING
     confidence: str = "measured"
     evidence: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Launchers:
+class Launchers(NamedTuple):
     """Everything known of launchers: rows in order of their files, and deliveries by the command's name."""
 
     commands: tuple[Command, ...]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from envdoctor.facts import Branch, Call, FileFacts, Inclusion, Launch, Scope, Setting, Use
 
 Fact = Setting | Use | Launch | Inclusion | Call
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One fact on the way of a unit. What a sourced file does happens in the scope and under the conditions of the
     `source` command; `through` are those commands, outermost first."""
 
@@ -22,8 +22,7 @@ class Step:
     through: tuple[Inclusion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One launch on the way. `at` is its index in the steps of the unit.
 
     `around` are the launches that carry it, outermost first (`srun`, then `docker run`). `given` are the assignments
