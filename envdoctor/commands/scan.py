@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         project = _project(config, rules, arguments.docs)  # what was read may have changed
     engine, result = judge({})
     if FIXES_SHOWN & {one.format for one in wanted}:
-        from envdoctor.fixes import Fixer
+        from envdoctor.fixes.fixer import Fixer
 
         result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
     result.errors[:0] = [*found.errors, *unwritten]

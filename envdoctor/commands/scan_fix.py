@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 
-from envdoctor import fix_apply, fix_files, fix_ignores
 from envdoctor.discovery import Found
 from envdoctor.errors import UserError
-from envdoctor.fix_apply import Judge, Made
-from envdoctor.fix_files import Change
+from envdoctor.fixes import apply, ignores, writing
+from envdoctor.fixes.apply import Judge, Made
+from envdoctor.fixes.writing import Change
 from envdoctor.reports import counted, printable
 
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_LINE = regex(rb"[^\n]*\n|[^\n]+")
 
 
 def write(arguments: argparse.Namespace, judge: Judge, found: Found) -> list[str]:
@@ -23,8 +22,8 @@ def write(arguments: argparse.Namespace, judge: Judge, found: Found) -> list[str
     What could not be written is returned; all other files are written.
     """
     made = _changes(arguments, judge, found.files)
-    allowed = fix_files.trees(arguments.paths)
-    written = [(change.path, fix_files.write(found.root, change, allowed)) for change in made.changes]
+    allowed = writing.trees(arguments.paths)
+    written = [(change.path, writing.write(found.root, change, allowed)) for change in made.changes]
     errors = [f"{path}: not written: {reason}" for path, reason in written if reason]
     _tell(made.refused)
     what = [f"{made.fixed} fixed"] if made.fixed else []
@@ -59,11 +58,11 @@ def _changes(arguments: argparse.Namespace, judge: Judge, files: Sequence[str]) 
     if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
         raise UserError("--unsafe-fixes goes with --fix or --diff")
     fixing = arguments.fix or not arguments.add_ignores
-    made = fix_apply.make(judge, files, arguments.unsafe_fixes) if fixing else Made()
+    made = apply.make(judge, files, arguments.unsafe_fixes) if fixing else Made()
     if not arguments.add_ignores:
         return made
     now = {change.path: change for change in made.changes}
-    more = fix_ignores.add(judge, files, {path: change.after for path, change in now.items()})
+    more = ignores.add(judge, files, {path: change.after for path, change in now.items()})
     for change in more.changes:
         before = now[change.path].before if change.path in now else change.before
         now[change.path] = Change(change.path, before, change.after)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from envdoctor import fix_verify
 from envdoctor.cli import main
 from envdoctor.discovery import folder_files
+from envdoctor.fixes import verify
 from envdoctor.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]
@@ -238,7 +238,7 @@ def test_fixing_everything_ends_and_everything_parses(
     changed = [p for p, data in before.items() if p.read_bytes() != data]
     assert changed
     for path in changed:
-        assert fix_verify.still_parses(path.name, before[path], path.read_bytes()), path
+        assert verify.still_parses(path.name, before[path], path.read_bytes()), path
     if "--fix" in words:
         wanted = {True} | ({False} if "--unsafe-fixes" in words else set())
         assert [f for f in left if f["fix"] and f["fix"]["safe"] in wanted] == []

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import fix_apply, fix_files, fix_verify
 from envdoctor.cli import main
-from envdoctor.fix_files import Change, write
+from envdoctor.fixes import apply, verify, writing
+from envdoctor.fixes.writing import Change, write
 
 Tree = Callable[[Mapping[str, str]], Path]
 LINE = b"export NCCL_DETERMINISTIC=1"
@@ -111,14 +111,14 @@ def test_a_file_that_changes_while_it_is_fixed(
 ) -> None:
     (here / "a.sh").write_bytes(LINE)
     (here / "b.sh").write_bytes(LINE)
-    make = fix_apply.make
+    make = apply.make
 
     def slow(*words):
         made = make(*words)
         (here / "a.sh").write_bytes(LINE + b"\nnew\n")
         return made
 
-    monkeypatch.setattr(fix_apply, "make", slow)
+    monkeypatch.setattr(apply, "make", slow)
     assert main(["scan", "--fix"]) == 2
     assert (here / "a.sh").read_bytes() == LINE + b"\nnew\n"
     assert (here / "b.sh").read_bytes() == b""
@@ -140,8 +140,8 @@ def test_a_failed_write_leaves_the_file_and_nothing_beside_it(here: Path, monkey
 def test_trees(here: Path) -> None:
     (here / "a.sh").write_bytes(b"")
     (here / "link.sh").symlink_to("a.sh")
-    assert fix_files.trees([]) == (here.resolve(),)
-    assert fix_files.trees(["a.sh", "link.sh"]) == ((here / "a.sh").resolve(),)
+    assert writing.trees([]) == (here.resolve(),)
+    assert writing.trees(["a.sh", "link.sh"]) == ((here / "a.sh").resolve(),)
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_trees(here: Path) -> None:
     ],
 )
 def test_what_would_not_parse_is_not_written(name: str, before: str, after: str, holds: bool) -> None:
-    assert fix_verify.still_parses(name, before.encode(), after.encode()) is holds
+    assert verify.still_parses(name, before.encode(), after.encode()) is holds

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor import fix_verify, suppressions
+from envdoctor import suppressions
 from envdoctor.facts import FileFacts
 from envdoctor.findings import Edit
-from envdoctor.fix_apply import Judge, Made, read
-from envdoctor.fix_bytes import FileBytes, FixRefused, on_line
-from envdoctor.fix_files import Change
+from envdoctor.fixes import verify
+from envdoctor.fixes.apply import Judge, Made, read
+from envdoctor.fixes.spans import FileBytes, FixRefused, on_line
+from envdoctor.fixes.writing import Change
 from envdoctor.project import decode
 
 TRAILING = ("shell", "csh", "fish", "python", "yaml", "toml")
@@ -58,7 +59,7 @@ def _commented(source: FileBytes, wanted: Mapping[int, Mapping[str, None]], made
 
 def _places(source: FileBytes, line: int, names: Sequence[str]) -> Iterator[Edit]:
     """Ways of writing the comment, the best first."""
-    kind = fix_verify.facts_of(source.path, source.data).kind
+    kind = verify.facts_of(source.path, source.data).kind
     text = source.lines[line - 1]
     if kind in WITHOUT_COMMENTS or text.lstrip().startswith("#"):
         return
@@ -81,9 +82,9 @@ def _places(source: FileBytes, line: int, names: Sequence[str]) -> Iterator[Edit
 
 def _only_comment(path: str, before: bytes, after: bytes) -> bool:
     """The file says the same as before to its reader, and to Python: what was added is a comment there."""
-    if not fix_verify.still_parses(path, before, after):
+    if not verify.still_parses(path, before, after):
         return False
-    old, new = fix_verify.facts_of(path, before), fix_verify.facts_of(path, after)
+    old, new = verify.facts_of(path, before), verify.facts_of(path, after)
     return _said(old) == _said(new) and (old.kind != "python" or _same_program(path, before, after))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts import Place
 from envdoctor.findings import Edit
-from envdoctor.fix_bytes import FileBytes, FixRefused, Span, at, whole_lines
+from envdoctor.fixes.spans import FileBytes, FixRefused, Span, at, whole_lines
 from envdoctor.project import decode
 
 PIECES = st.sampled_from(

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from envdoctor.catalog import Catalog
 from envdoctor.facts import FileFacts, Place, Setting
 from envdoctor.findings import Edit, Finding, Fix
-from envdoctor.fix_bytes import at
+from envdoctor.fixes.spans import at
 from envdoctor.project import Project
 
-_COMMENT = re.compile(r"[ \t]*(?:#|//)")
+_COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
 
 
@@ -71,12 +71,12 @@ class Fixer:
     def _removal(self, setting: Setting, facts: FileFacts) -> Edit | None:
         text = self.project.text(facts.path)
         if setting.channel in ("python-environ", "child-environment", "runtime-env") and facts.kind == "python":
-            from envdoctor import fix_remove_python
+            from envdoctor.fixes import remove_python
 
-            return fix_remove_python.removal(setting, text)
-        from envdoctor import fix_remove
+            return remove_python.removal(setting, text)
+        from envdoctor.fixes import remove
 
-        return fix_remove.removal(setting, self.lines(facts.path), facts.kind)
+        return remove.removal(setting, self.lines(facts.path), facts.kind)
 
     def _only_settings(self, name: str, facts: FileFacts) -> bool:
         """Every mention of a name in the file, comments aside, is in one of its settings: nothing else hangs on it."""
@@ -142,21 +142,21 @@ class Fixer:
         return not self.project.mentioned(setting.name, facts.path)  # others may set it, read it or hand it on
 
     def _correct(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        from envdoctor import fix_values
+        from envdoctor.fixes import values
 
         setting = self._setting(finding, facts)
         if setting is None:
             return None
-        found = fix_values.correction(setting, self.lines(facts.path), self.catalog, self.project.target(facts.path))
+        found = values.correction(setting, self.lines(facts.path), self.catalog, self.project.target(facts.path))
         if found is None:
             return None
         return Fix(f"write {setting.name}={found[0]}", (found[1],), safe=False)
 
     def _forward(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        from envdoctor import fix_launch
+        from envdoctor.fixes import forward
 
-        edits = fix_launch.forwarding(finding, self.lines)
+        edits = forward.forwarding(finding, self.lines)
         return Fix(finding.help, edits, safe=False) if edits else None
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Edit
-from envdoctor.fix_bytes import whole_lines
+from envdoctor.fixes.spans import whole_lines
 
 _SETS = {"setdefault", "putenv", "setenv"}
-_REST = re.compile(r"[ \t]*(?:#.*)?")
+_REST = regex(r"[ \t]*(?:#.*)?")
 
 
 def removal(setting: Setting, text: str) -> Edit | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from envdoctor import fix_verify
 from envdoctor.engine import Engine, Result
 from envdoctor.findings import Finding, Fix
-from envdoctor.fix_bytes import FileBytes, FixRefused, Span
-from envdoctor.fix_files import Change
-from envdoctor.fixes import Fixer, wanted
+from envdoctor.fixes import verify
+from envdoctor.fixes.fixer import Fixer, wanted
+from envdoctor.fixes.spans import FileBytes, FixRefused, Span
+from envdoctor.fixes.writing import Change
 
 MOST_PASSES = 12
 """A fix can bring the next one to light, or meet another one; what is left after this is left."""
@@ -118,4 +118,4 @@ def _spans(engine: Engine, fix: Fix, state: _Files, sources: dict[str, FileBytes
 
 def _holds(source: FileBytes, spans: Sequence[Span]) -> bool:
     """The file would still be what its reader takes."""
-    return fix_verify.still_parses(source.path, source.data, source.apply(spans))
+    return verify.still_parses(source.path, source.data, source.apply(spans))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from envdoctor.facts import Place
 from envdoctor.findings import Edit, Finding
-from envdoctor.fix_bytes import on_line
+from envdoctor.fixes.spans import on_line
 
-_FLAG = re.compile(r"add (-x|-e|--env) (\w+)\Z")
-_LIST = re.compile(r"(--export=)(?!ALL\b|NONE\b|NIL\b)(?=[A-Za-z_])")
+_FLAG = regex(r"add (-x|-e|--env) (\w+)\Z")
+_LIST = regex(r"(--export=)(?!ALL\b|NONE\b|NIL\b)(?=[A-Za-z_])")
 LAUNCHERS = r"(?:\S*/)?(?:docker|podman|nerdctl)[ \t]+(?:run|exec)|(?:\S*/)?(?:mpirun|mpiexec|orterun|parallel)"
 Lines = Callable[[str], Sequence[str]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from envdoctor.findings import Edit
 from envdoctor.project import decode
 
 _BOM = b"\xef\xbb\xbf"
-_LINE_END = re.compile(rb"\r\n|\r|\n")
+_LINE_END = regex(rb"\r\n|\r|\n")
 
 
 class FixRefused(Exception):  # noqa: N818  a refusal, with its reason, is no error of the program

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Edit
-from envdoctor.fix_bytes import at, on_line, whole_lines
+from envdoctor.fixes.spans import at, on_line, whole_lines
 
 LEADS = {
     "shell": r"(?:(?:export|declare[ \t]+-\w*x\w*|typeset[ \t]+-\w*x\w*)[ \t]+)?",
@@ -21,15 +21,13 @@ LEADS = {
 }  # fmt: skip
 """What stands in front of a name in a statement that does nothing but set it."""
 TRAILING_COMMENT = r"[ \t]*(?:[ \t]#.*)?"
-_SEPARATOR = re.compile(r"[ \t]*(?::=|\?=|=|:)?[ \t]*")
-_FLAG = re.compile(r"(?:^|(?<=[ \t]))(?:-x|-e|--env)(?:[ \t]+|=)\Z")
-_DEFAULT = re.compile(r"[ \t]*:[ \t]+(\"?)\$\{(\w+):?=[^}$`\"]*\}\1[ \t]*(?:[ \t]#.*)?")
-_WORD = re.compile(r"[A-Za-z_]\w*=")
-_OPENS = re.compile(
-    r"(?:^|[\s;])(?:then|do|else|\{|\()[ \t]*(?:#.*)?\Z|[^(]\)[ \t]*(?:#.*)?\Z|(?:\(\)[ \t]*\{)[ \t]*\Z"
-)
-_CLOSES = re.compile(r"[ \t]*(?:fi|done|elif|else|esac|\}|\)|;;)")
-_JOINS = re.compile(r"(?:\\|&&|\|\|?)[ \t]*\Z")
+_SEPARATOR = regex(r"[ \t]*(?::=|\?=|=|:)?[ \t]*")
+_FLAG = regex(r"(?:^|(?<=[ \t]))(?:-x|-e|--env)(?:[ \t]+|=)\Z")
+_DEFAULT = regex(r"[ \t]*:[ \t]+(\"?)\$\{(\w+):?=[^}$`\"]*\}\1[ \t]*(?:[ \t]#.*)?")
+_WORD = regex(r"[A-Za-z_]\w*=")
+_OPENS = regex(r"(?:^|[\s;])(?:then|do|else|\{|\()[ \t]*(?:#.*)?\Z|[^(]\)[ \t]*(?:#.*)?\Z|(?:\(\)[ \t]*\{)[ \t]*\Z")
+_CLOSES = regex(r"[ \t]*(?:fi|done|elif|else|esac|\}|\)|;;)")
+_JOINS = regex(r"(?:\\|&&|\|\|?)[ \t]*\Z")
 
 
 class Chunk(NamedTuple):

@@ -9,7 +9,7 @@ from envdoctor.catalog import Catalog, Variable
 from envdoctor.catalog_values import faults, unknown_words
 from envdoctor.facts import Setting
 from envdoctor.findings import Edit
-from envdoctor.fix_bytes import at
+from envdoctor.fixes.spans import at
 from envdoctor.targets import Target
 
 YES = ("true", "yes", "on", "enable", "enabled", "t", "y")
