@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envdoctor.engine import Result
+from envdoctor.engine import Result, summed
 from envdoctor.errors import UserError
 from envdoctor.findings import Finding
+from envdoctor.records import dataclass, field
 
 VERSION = 1
 Counts = dict[str, int]
@@ -125,11 +124,7 @@ def apply(baseline: Baseline, result: Result, scope: Scope) -> list[str]:
             kept.append(finding)
     held = len(result.findings) - len(kept)
     result.findings = kept
-    result.summary |= {
-        "by_rule": dict(sorted(Counter(f.name for f in kept).items())),
-        "by_severity": dict(Counter(f.severity for f in kept)),
-        "baseline": {"held": held},
-    }
+    result.summary |= {**summed(kept), "baseline": {"held": held}}
     notices = [f"{path}: {rule}: {found[path][rule]} found, {allowed} in the baseline: all are shown"
                for path, rule in sorted(beyond) if (allowed := _allowed(entries, path, rule))]  # fmt: skip
     return notices + list(_stale(baseline, entries, found, scope))

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import envdoctor
 from envdoctor.facts import Place
 
 LEVELS = ("auto", "hygiene", "run-to-run", "placement", "topology")
@@ -41,18 +42,37 @@ class Config(NamedTuple):
     complaints: tuple[Complaint, ...] = ()
     levels: Mapping[str, str] = MappingProxyType({})
     """Pattern of paths -> level, for parts of a project that ask for another one; the last that fits holds."""
+    targets: Mapping[str, str] = MappingProxyType({})
+    """Pattern of paths -> target, in the same way."""
+    per_file_ignores: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """Pattern of paths -> rules that say nothing there; all that fit hold."""
+    catalog: tuple[str, ...] = ()
+    """Files, or folders of files, with catalogue entries of the project's own; from the folder of this file."""
+    rules: tuple[str, ...] = ()
+    """The same for rules."""
+    required_version: str = ""
+    """The releases of envdoctor that the project is made for (`>=0.2`)."""
 
     def over(self, **given: Any) -> Config:
         """This configuration with what the command line gives (None: not given)."""
         return self._replace(**{key: value for key, value in given.items() if value is not None})
 
+    def complaint(self, word: str, message: str, rule: str = "bad-configuration") -> Complaint:
+        """A complaint about a word of the configuration file, where it stands."""
+        source = self.source or Path("envdoctor.toml")
+        text, _ = _text(source)
+        return Complaint(place_of(source, text or "", word), message, rule)
 
-TYPES: Mapping[str, type] = {
-    "target": str, "level": str, "levels": dict, "select": list, "ignore": list, "exclude": list, "fail-on": str,
+
+PATTERNS = "a table of patterns of paths and their"
+EXPECTED: Mapping[str, str] = {
+    "target": "a string", "level": "a string", "fail-on": "a string", "required-version": "a string",
+    "select": "a list of strings", "ignore": "a list of strings", "exclude": "a list of strings",
+    "catalog": "a list of strings", "rules": "a list of strings",
+    "levels": f"{PATTERNS} levels", "targets": f"{PATTERNS} targets", "per-file-ignores": f"{PATTERNS} rules",
 }  # fmt: skip
-EXPECTED: Mapping[type, str] = {
-    str: "a string", list: "a list of strings", dict: "a table of patterns of paths and their levels",
-}  # fmt: skip
+"""Key -> what it takes; the first two words tell the type."""
+TYPES: Mapping[str, type] = {"a string": str, "a list": list, "a table": dict}
 
 
 def load(start: Path, named: Path | None = None) -> Config:
@@ -112,7 +132,7 @@ def from_text(path: Path, text: str) -> Config:
         if problem is None:
             values[key.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
         else:
-            complaints.append(Complaint(_key_place(path, text, key), problem))
+            complaints.append(Complaint(place_of(path, text, problem.at), problem.message))
     return Config(path.parent, path, complaints=tuple(complaints), **values)
 
 
@@ -123,34 +143,83 @@ def _syntax_complaint(path: Path, error: Exception) -> Complaint:
     return Complaint(Place(path.as_posix(), line, column, line, column + 1), f"not valid TOML: {error}")
 
 
-def _problem(key: str, value: object) -> str | None:
+class Problem(NamedTuple):
+    """What is wrong with a key, and the word of the file that it is about."""
+
+    message: str
+    at: str
+
+
+def _problem(key: str, value: object) -> Problem | None:
     """What is wrong with one key, or None."""
+    if key not in EXPECTED:
+        from envdoctor.rulefiles import suggestion
+
+        return Problem(f"unknown key {key!r}{suggestion(key, list(EXPECTED))}", key)
+    expected = EXPECTED[key]
+    kind = TYPES[" ".join(expected.split()[:2])]
+    if not isinstance(value, kind) or (kind is list and not _strings(value)):
+        return Problem(f"{key}: expected {expected}", key)
+    if not isinstance(value, dict):
+        wrong = _wrong(key, value)
+        return Problem(f"{key}: {wrong}", key) if wrong else None
+    for pattern, entry in value.items():
+        wrong = _wrong_entry(key, entry)
+        if wrong:
+            return Problem(f"{key}: {wrong}", pattern)
+    return None
+
+
+def _strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _wrong_entry(key: str, entry: object) -> str:
+    """What is wrong with what a pattern of paths leads to; empty where nothing is."""
+    if key == "per-file-ignores":
+        return "" if _strings(entry) else "expected a list of rules for each pattern"
+    return _wrong({"levels": "level", "targets": "target"}[key], entry)
+
+
+def _wrong(key: str, value: object) -> str:
+    """What is wrong with a value; empty where nothing is."""
     from envdoctor.rulefiles import suggestion
 
-    if key not in TYPES:
-        return f"unknown key {key!r}{suggestion(key, list(TYPES))}"
-    if not isinstance(value, TYPES[key]) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-        return f"{key}: expected {EXPECTED[TYPES[key]]}"
-    if isinstance(value, dict):
-        wrong = next((v for v in value.values() if v not in LEVELS), None)
-        return None if wrong is None else f"{key}: {wrong!r} is not one of {', '.join(LEVELS)}"
     allowed: Sequence[str] = {"level": LEVELS, "fail-on": FAIL_ON}.get(key, ())
     if allowed and value not in allowed:
-        return f"{key}: {value!r} is not one of {', '.join(allowed)}{suggestion(str(value), allowed)}"
+        return f"{value!r} is not one of {', '.join(allowed)}{suggestion(str(value), allowed)}"
     if key == "target":
         from envdoctor.targets import TargetError, parse_target
 
         try:
             parse_target(str(value))
         except TargetError as error:
-            return f"target: {error}"
-    return None
+            return str(error)
+    return _other_version(str(value)) if key == "required-version" else ""
 
 
-def _key_place(path: Path, text: str, key: str) -> Place:
-    """Where a key stands; the first line where that cannot be told."""
-    match = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=", text, re.MULTILINE)
-    start = match.start() if match else 0
+def _other_version(wanted: str) -> str:
+    """Why this is no release that the project asks for; empty where it is. `0.2.1` alone asks for exactly that one."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        asked = SpecifierSet(wanted if wanted.strip().startswith(tuple("<>=!~")) else f"=={wanted}")
+    except InvalidSpecifier:
+        return f"{wanted!r} is no version and no condition on one (`>=0.2`)"
+    fits = asked.contains(envdoctor.__version__, prereleases=True)
+    return "" if fits else f"the project asks for {wanted}, and this is envdoctor {envdoctor.__version__}"
+
+
+def place_of(path: Path, text: str, word: str) -> Place:
+    """Where a key, a table or a string stands in a file; the first line where that cannot be told."""
+    quoted = re.escape(word)
+    shapes = (
+        rf"^[ \t]*[\"']?({quoted})[\"']?[ \t]*=",
+        rf"^[ \t]*\[(?:[\w.-]+\.)?({quoted})\]",
+        rf"[\"']({quoted})[\"']",
+    )
+    found = (re.search(shape, text, re.MULTILINE) for shape in shapes)
+    start = next((match.start(1) for match in found if match), 0)
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1) + 1
-    return Place(path.as_posix(), line, column, line, column + len(key))
+    return Place(path.as_posix(), line, column, line, column + len(word))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envdoctor import checks, suppressions
 from envdoctor.catalog import Catalog
 from envdoctor.config import Complaint
-from envdoctor.discovery import excluded
+from envdoctor.config_paths import ByPath
 from envdoctor.facts import FileFacts
 from envdoctor.findings import SEVERITIES, Finding
 from envdoctor.project import Project
+from envdoctor.records import dataclass, field
 from envdoctor.rulebook import Rule, Rulebook
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _counts(finding: Finding) -> bool:
     return finding.confirmation is None or finding.confirmation.state != "refuted"
 
 
-def selected(rulebook: Rulebook, select: Sequence[str], ignore: Sequence[str]) -> list[Rule]:
+def selected(rulebook: Iterable[Rule], select: Sequence[str], ignore: Sequence[str]) -> list[Rule]:
     """The rules to run. Names, ids and prefixes of ids (`ED1`) are understood; the longer one wins."""
 
     def strength(rule: Rule, wanted: Sequence[str]) -> int:
@@ -95,7 +95,9 @@ class Engine:
     show_hints: bool = False
     inline_ignores: bool = True
     level: str = "auto"
-    levels: Mapping[str, str] = field(default_factory=dict)
+    levels: ByPath[str] = field(default_factory=lambda: ByPath({}))
+    ignores: ByPath[Sequence[str]] = field(default_factory=lambda: ByPath({}))
+    """Rules that say nothing in some files."""
     _programs: Programs | None = None
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
@@ -112,7 +114,7 @@ class Engine:
         found = self._without_private(found)
         found = one_fault_one_finding(found)
         read += self._met(found, read)
-        found = self._suppress(found, read)
+        found = [f for f in self._suppress(found, read) if not self._ignored(f)]
         found += self._complaints(complaints)
         problems = [self._problem(facts, i) for facts in read for i in range(len(facts.problems))]
         return self._result(found, problems, len(read))
@@ -132,8 +134,12 @@ class Engine:
 
     def level_of(self, path: str) -> str:
         """The level that is asked for at a path, relative to the folder that is scanned from."""
-        fitting = [level for pattern, level in self.levels.items() if excluded(path, (pattern,))]
-        return fitting[-1] if fitting else self.level
+        return self.levels.last(path) or self.level
+
+    def _ignored(self, finding: Finding) -> bool:
+        """Whether the configuration wants nothing of this rule in this file."""
+        words = [word for words in self.ignores.fitting(finding.place.path) for word in words]
+        return bool(words) and not selected([self.rulebook.named(finding.name)], (), words)
 
     def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
         """Findings of the rules that look at launch units, in the files that are reported on."""
@@ -201,8 +207,7 @@ class Engine:
         }
         summary = {
             "files": count,
-            "by_rule": dict(sorted(Counter(f.name for f in shown).items())),
-            "by_severity": dict(Counter(f.severity for f in shown)),
+            **summed(shown),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
         return Result(shown, len(found) - len(shown), problems, self.project.errors, excerpts, summary, self.rules)
@@ -210,6 +215,12 @@ class Engine:
     def _line(self, path: str, number: int) -> str | None:
         lines = self.project.text(path).split("\n")
         return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def summed(found: Sequence[Finding]) -> dict[str, Any]:
+    """How many findings there are by rule and by severity."""
+    by_rule = dict(sorted(Counter(f.name for f in found).items()))
+    return {"by_rule": by_rule, "by_severity": dict(Counter(f.severity for f in found))}
 
 
 def set_of(found: Iterable[Finding]) -> list[Finding]:

@@ -18,6 +18,7 @@ subcommands = "run, create"       # comma between them; absent: the program itse
 modules = "torch.distributed.run" # `python -m` of these is the same command
 options = [{ flags = "-x --x", form = "assignment", channel = "launcher-argument" }]
 valued = "-np --hostfile"         # other flags that take a value
+sizes = "-np"                     # flags that say how many ranks or nodes there are
 bare = "--oversubscribe"          # flags known to take none, where those that do are not all known
 operands = 1                      # words between options and command: image, host
 inner = "words"                   # words, shell, script, python, dashes, none: what follows
@@ -76,8 +77,8 @@ FILE_KEYS: dict[str, type | tuple[type, ...]] = {
     "command": list, "delivery": list,
 }  # fmt: skip
 COMMAND_KEYS: dict[str, type | tuple[type, ...]] = {
-    "programs": str, "subcommands": str, "modules": str, "options": list, "valued": str, "bare": str, "operands": int,
-    "inner": str, "assigns": bool, "launch": bool, "container": bool, "segments": bool, "ranks": bool,
+    "programs": str, "subcommands": str, "modules": str, "options": list, "valued": str, "bare": str, "sizes": str,
+    "operands": int, "inner": str, "assigns": bool, "launch": bool, "container": bool, "segments": bool, "ranks": bool,
 }  # fmt: skip
 DELIVERY_KEYS: dict[str, type | tuple[type, ...]] = {
     "launchers": str, "only_with": str, "elsewhere": str, "hosts": str, "hosts_file": str, "nodes": str, "passes": str,
@@ -131,6 +132,8 @@ class Command(NamedTuple):
     """`:` starts another set of options and command (`mpirun -np 1 a : -np 1 b`)."""
     ranks: bool = False
     """Starts ranks, or the program that becomes one."""
+    sizes: str = ""
+    """Flags that say how many ranks or nodes there are."""
 
     def option(self, flag: str) -> Option | None:
         """The option a flag belongs to, if it carries variables."""
@@ -210,6 +213,11 @@ class Launchers(NamedTuple):
         """Whether a command starts ranks, or a program that becomes one."""
         row = self.command_of(launcher)
         return launcher == "python" or (row is not None and row.ranks)
+
+    def sizes_of(self, launcher: str) -> frozenset[str]:
+        """The flags of a command that say how many ranks or nodes there are, with dashes for underscores."""
+        row = self.command_of(launcher)
+        return frozenset(row.sizes.replace("_", "-").split()) if row is not None else frozenset()
 
 
 _NAMES: dict[int, dict[str, Command]] = {}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from envdoctor import discovery, readers
+from envdoctor.config_paths import ByPath
 from envdoctor.facts import FileFacts, Place, Problem
+from envdoctor.links import Links
+from envdoctor.records import dataclass, field, replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 from envdoctor.targets import Target, hint_files, infer
 
@@ -31,18 +34,16 @@ CODE_SUFFIXES = {
 }  # fmt: skip
 """Files that hold code no reader reads; they are searched only for private use of a name about to be reported."""
 CODE_NAMES = {"Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "justfile"}
-READ_IN_CODE = re.compile(
+READ_IN_CODE = regex(
     r"(?:get_?env|getenv|environ|env::var|\bENV\b|\benv|flag|param|option|config)\w*!?\W{0,6}[^\n]{0,60}?[\"'`]?\b(?P<a>[A-Z][A-Z0-9_]{3,})\b"
     r"|\$[({](?:oc\.env:|env:)?(?P<b>[A-Z][A-Z0-9_]{3,})[)},:]",
     re.IGNORECASE,
 )
-WRITTEN_IN_CODE = re.compile(
-    r"\b(?:set_?env|putenv|unsetenv|set_var|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE
-)
+WRITTEN_IN_CODE = regex(r"\b(?:set_?env|putenv|unsetenv|set_var|print\w*|log\w*|echo|cout|warn\w*)\b", re.IGNORECASE)
 CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf", ".cfg", ".ini")
-RESOLVER = re.compile(r"\$\{(?:oc\.)?env:\s*([A-Z][A-Z0-9_]{3,})")
+RESOLVER = regex(r"\$\{(?:oc\.)?env:\s*([A-Z][A-Z0-9_]{3,})")
 """A configuration system that reads the environment: OmegaConf, Hydra, pydantic and others."""
-RUNS = re.compile(rb"^(?:if __name__|for |while |with |[A-Za-z_][\w.]*(?:\(| *= *\w[\w.]*\())", re.MULTILINE)
+RUNS = regex(rb"^(?:if __name__|for |while |with |[A-Za-z_][\w.]*(?:\(| *= *\w[\w.]*\())", re.MULTILINE)
 """A line that does something when the file is run, not indented: the file may be the entry of a program."""
 TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
 
@@ -120,11 +121,14 @@ class Project:
     _folders: dict[str, list[str]] | None = None
     _hints: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _targets: dict[str, Target] = field(default_factory=dict)
+    _links: Links | None = None
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
     entry_triggers: tuple[bytes, ...] = ()
     """Tokens that make the entry of a program worth following."""
     docs: bool = False
     """Documents are read too, for the code blocks in them."""
+    targets: ByPath[Target] = field(default_factory=lambda: ByPath({}))
+    """What the user says for parts of the project; it goes before `fixed_target`."""
     overlay: dict[str, bytes] = field(default_factory=dict)
     """Bytes of files as they would be after fixes, in place of those on the disk."""
 
@@ -220,6 +224,13 @@ class Project:
         with (self.base / path).open("rb") as file:
             return file.read(most)
 
+    def head(self, path: str, most: int) -> bytes:
+        """The first bytes of a file; none where it cannot be read."""
+        try:
+            return self._data(path, most)[:most]
+        except OSError:
+            return b""
+
     def _bytes(self, path: str) -> bytes | None:
         try:
             return self._data(path, LARGEST_NOTEBOOK + 1)
@@ -247,14 +258,23 @@ class Project:
 
     def target(self, path: str) -> Target:
         """What a file is judged against: what the user said, else what it and its project plainly say."""
-        if self.fixed_target is not None:
-            return self.fixed_target
+        given = self.targets.last(path) or self.fixed_target
+        if given is not None:
+            return given
         if path not in self._targets:
             folder = path.rpartition("/")[0]
             if folder not in self._hints:
                 self._hints[folder] = [(p, self.text(p)) for p in self._hints_around(folder)]
-            self._targets[path] = infer([(path, self.text(path))], self._hints[folder])
+            around = [[(p, self.text(p)) for p in group] for group in self._linked().around(path)]
+            self._targets[path] = infer([(path, self.text(path))], self._hints[folder], around)
         return self._targets[path]
+
+    def _linked(self) -> Links:
+        """Which scripts name which files."""
+        if self._links is None:
+            files = [p for p in self.files() if not is_test(p)]
+            self._links = Links(files, self._small, readers.kind_of)
+        return self._links
 
     def _hints_around(self, folder: str) -> list[str]:
         """Files that can speak for a project: in a folder, in those above it, and in those directly below each.

@@ -23,6 +23,9 @@ from envdoctor.targets_base import (
 if TYPE_CHECKING:
     from envdoctor.targets_table import Table
 
+File = tuple[str, str]
+"""Path and text."""
+
 __all__ = [
     "UNKNOWN", "Confidence", "Platform", "Reason", "Target", "TargetDataError", "TargetError", "at_least", "combine",
     "hint_files", "hints_in", "infer", "parse_target",
@@ -54,11 +57,14 @@ def combine(reasons: Sequence[Reason]) -> Target:
     return targets_combine.combine(reasons)
 
 
-def infer(unit_files: Sequence[tuple[str, str]], project_files: Sequence[tuple[str, str]]) -> Target:
-    """What the files (path, text) of one launch unit say, filled from the project where they leave something open."""
+def infer(unit_files: Sequence[File], project_files: Sequence[File], around: Sequence[Sequence[File]] = ()) -> Target:
+    """What the files (path, text) of one launch unit say, filled from the project where they leave something open.
+
+    `around` are files that start the unit or that it starts, in groups from near to far.
+    """
     from envdoctor import targets_project
 
-    return targets_project.infer(unit_files, project_files)
+    return targets_project.infer(unit_files, project_files, around)
 
 
 def hint_files(paths: Iterable[str]) -> list[str]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
+from envdoctor.regexes import regex
 from envdoctor.targets_base import Confidence, Platform, Reason
 from envdoctor.targets_table import Hint, Table, table
 from envdoctor.targets_text import View, dockerfile_defaults, resolved
@@ -27,8 +28,8 @@ ROOTS = ("rocm", "torch", "nvidia", "cuda", "ROCM", "NVIDIA", "CUDA", "HIP", "am
 LEAD = " \t\r\n\"'=@,{"
 IMAGE_LEAD = LEAD + "/#+:-"
 LONGEST_TEXT = 160
-GFX = re.compile(r"gfx\d[0-9a-f]{2,3}(?![0-9a-zA-Z])")
-DOTTED = re.compile(r"\d+\.\d+(?:\.\d+)?")
+GFX = regex(r"gfx\d[0-9a-f]{2,3}(?![0-9a-zA-Z])")
+DOTTED = regex(r"\d+\.\d+(?:\.\d+)?")
 
 
 def hints_in(path: str, text: str, knowledge: Table | None = None) -> list[Reason]:
@@ -63,7 +64,7 @@ def triggered(hints: Sequence[Hint], text: str) -> list[Hint]:
     return [hint for hint in hints if any(holds(trigger) for trigger in hint.triggers)]
 
 
-@lru_cache(maxsize=96)
+@lru_cache(maxsize=2048)
 def reasons_of(path: str, text: str) -> tuple[Reason, ...]:
     """`hints_in` with the table that comes with envdoctor, kept for the next launch unit that shares the file."""
     return tuple(hints_in(path, text))

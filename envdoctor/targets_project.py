@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from envdoctor.regexes import regex
 from envdoctor.targets_base import Reason, Target
 from envdoctor.targets_combine import combine_stages
 from envdoctor.targets_hints import reasons_of
@@ -14,8 +15,8 @@ File = tuple[str, str]
 """Path and text."""
 MOST_MENTIONS = 20
 LONGEST_PATH = 200
-PATH_BEFORE = re.compile(r"(?:(?<![\w./${}-])[\w./${}-]*/|(?<![\w-])(?<!\w\.))\Z")
-NAME_GOES_ON = re.compile(r"[\w-]|\.\w")
+PATH_BEFORE = regex(r"(?:(?<![\w./${}-])[\w./${}-]*/|(?<![\w-])(?<!\w\.))\Z")
+NAME_GOES_ON = regex(r"[\w-]|\.\w")
 
 
 def hint_files(paths: Iterable[str]) -> list[str]:
@@ -40,11 +41,12 @@ def hint_files(paths: Iterable[str]) -> list[str]:
     return found[: known.data["limits"]["project-files"]]
 
 
-def infer(unit_files: Sequence[File], project_files: Sequence[File]) -> Target:
+def infer(unit_files: Sequence[File], project_files: Sequence[File], around: Sequence[Sequence[File]] = ()) -> Target:
     """What the files of one launch unit say, filled from the project where they leave something open.
 
-    The unit's own files come first, then project files that it names, then those of its folder and of the folders
-    above it, nearest first. Without a unit it is what the whole project says.
+    The unit's own files come first, then project files that it names, then the files `around` it, which start it or
+    are started by it, then those of its folder and of the folders above it, nearest first. Scripts for two platforms
+    around one file leave its platform open. Without a unit it is what the whole project says.
     """
     own = {path for path, _ in unit_files}
     others = [(path, text) for path, text in project_files if path not in own]
@@ -57,6 +59,7 @@ def infer(unit_files: Sequence[File], project_files: Sequence[File]) -> Target:
     else:
         named = [file for file in others if _is_named(file[0], unit_files)]
         stages.append(_reasons(named))
+        stages += [_reasons(group) for group in around]
         stages += [_reasons(group) for group in _by_distance(unit_files, [f for f in others if f not in named])]
     return combine_stages(stages)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 
 from envdoctor.engine import Engine, Result
 from envdoctor.findings import Finding, Fix
@@ -11,9 +10,11 @@ from envdoctor.fixes import verify
 from envdoctor.fixes.fixer import Fixer, wanted
 from envdoctor.fixes.spans import FileBytes, FixRefused, Span
 from envdoctor.fixes.writing import Change
+from envdoctor.records import dataclass, field
 
 MOST_PASSES = 12
 """A fix can bring the next one to light, or meet another one; what is left after this is left."""
+WITHOUT_LIBCST = "fixes of Python code need libcst: pip install 'envdoctor[fix]'"
 Judge = Callable[[dict[str, bytes]], tuple[Engine, Result]]
 """Judges the project with some files as they would be after fixes."""
 
@@ -51,7 +52,10 @@ class _Files:
 
 
 def read(engine: Engine, path: str) -> bytes:
-    """The bytes of a file on the disk. `FixRefused`: it cannot be read."""
+    """The bytes of a file, on the disk or from standard input. `FixRefused`: it cannot be read."""
+    given = engine.project.overlay.get(path)
+    if given is not None:
+        return given
     try:
         return (engine.project.base / path).read_bytes()
     except OSError as error:
@@ -64,7 +68,10 @@ def make(judge: Judge, files: Sequence[str], unsafe: bool) -> Made:
     fixed = 0
     for _ in range(MOST_PASSES):
         engine, result = judge(dict(state.now))
-        pairs = wanted(Fixer(engine.project, engine.catalog).attach(result.findings), unsafe)
+        fixer = Fixer(engine.project, engine.catalog)
+        pairs = wanted(fixer.attach(result.findings), unsafe)
+        if fixer.lacks_libcst and unsafe:
+            state.refused[WITHOUT_LIBCST] = None
         done = _one_pass(engine, pairs, state)
         if not done:
             break
@@ -89,7 +96,7 @@ def _one_pass(engine: Engine, pairs: Sequence[tuple[Finding, Fix]], state: _File
             state.tried.add(known)
             continue
         new = {path: [s for s in mine if s not in taken.get(path, ())] for path, mine in spans.items()}
-        if any(span.meets(other) for path, mine in new.items() for span in mine for other in taken.get(path, ())):
+        if _meet(spans, new, taken):
             continue
         if not all(_holds(sources[path], [*taken.get(path, ()), *mine]) for path, mine in new.items()):
             if any(taken.get(path) for path in new):
@@ -103,6 +110,15 @@ def _one_pass(engine: Engine, pairs: Sequence[tuple[Finding, Fix]], state: _File
     for path, mine in taken.items():
         state.now[path] = sources[path].apply(mine)
     return done
+
+
+def _meet(spans: Mapping[str, list[Span]], new: Mapping[str, list[Span]], taken: Mapping[str, list[Span]]) -> bool:
+    """Whether a fix meets those that are made already. One that replaces what they replace may do nothing else: what is
+    moved is moved once. What they add as well (an import) is added once."""
+    if any(span.meets(other) for path, mine in new.items() for span in mine for other in taken.get(path, ())):
+        return True
+    shared = any(s.start < s.end and s not in new[path] for path, mine in spans.items() for s in mine)
+    return shared and any(new.values())
 
 
 def _spans(engine: Engine, fix: Fix, state: _Files, sources: dict[str, FileBytes]) -> dict[str, list[Span]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import re
+import sys
 from collections.abc import Callable
 from typing import Protocol, cast
 
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
+from envdoctor.regexes import regex
 
 FORMATS = {
     "text": "envdoctor.reports.text:TextReport",
@@ -22,9 +23,14 @@ FORMATS = {
     "sarif": "envdoctor.reports.sarif:SarifReport",
 }
 """Format name -> module and class; imported when the format is asked for."""
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
-)
+COUNTING = {"text": "statistics", "json": "statistics-json"}
+"""Format -> the one that `--statistics` makes of it."""
+REPORTS = {
+    **FORMATS,
+    "statistics": "envdoctor.reports.statistics:StatisticsReport",
+    "statistics-json": "envdoctor.reports.statistics:StatisticsJsonReport",
+}
+CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 """What is never sent as it is: control and direction characters, and what UTF-8 or XML 1.0 cannot hold."""
 
 
@@ -38,7 +44,7 @@ class Report(Protocol):
 
 def report(name: str, colour: bool = False) -> Report:
     """The report of a format; `colour` is for formats that people read."""
-    module, cls = FORMATS[name].split(":")
+    module, cls = REPORTS[name].split(":")
     make = cast("Callable[[bool], Report]", getattr(importlib.import_module(module), cls))
     return make(colour)
 
@@ -46,6 +52,11 @@ def report(name: str, colour: bool = False) -> Report:
 def printable(text: str) -> str:
     """Text from a scanned file, with control characters shown instead of sent to the terminal or written to a file."""
     return CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}", text)
+
+
+def tell(message: str) -> None:
+    """One line for the user on standard error."""
+    print(f"envdoctor: {printable(message)}", file=sys.stderr)
 
 
 def counted(number: int, word: str) -> str:

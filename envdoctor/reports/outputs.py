@@ -31,12 +31,14 @@ def output(text: str) -> Output:
     return Output(name, Path(file) if file else None)
 
 
-def planned(given: Sequence[Output], file: Path | None) -> list[Output]:
+def planned(given: Sequence[Output], file: Path | None, statistics: bool = False) -> list[Output]:
     """The outputs of a run. `file` (`--output`) is where the one format without a file of its own goes.
 
-    `UserError`: two formats want the same place, or `--output` has no format left.
+    `UserError`: two formats want the same place, `--output` has no format left, or there are `statistics` in none.
     """
     outputs = list(given) or [Output("text")]
+    if statistics:
+        outputs = [_counting(one) for one in outputs]
     if file is not None:
         if all(o.path is not None for o in outputs):
             raise UserError("--output: each --format has a file of its own already")
@@ -48,6 +50,13 @@ def planned(given: Sequence[Output], file: Path | None) -> list[Output]:
             raise UserError(f"--format: {seen[wanted.path]} and {wanted.format} both go to {where}; use FORMAT:FILE")
         seen[wanted.path] = wanted.format
     return outputs
+
+
+def _counting(wanted: Output) -> Output:
+    """The form of a format that counts findings instead of listing them."""
+    if wanted.format not in reports.COUNTING:
+        raise UserError(f"--statistics: {wanted.format} lists findings; use {' or '.join(reports.COUNTING)}")
+    return Output(reports.COUNTING[wanted.format], wanted.path)
 
 
 def coloured() -> bool:

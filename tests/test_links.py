@@ -1,0 +1,61 @@
+"""Which scripts name which files."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.links import MOST, Links
+from envdoctor.readers import kind_of
+
+
+def links(files: dict[str, str]) -> Links:
+    return Links(sorted(files), lambda path: files[path].encode(), kind_of)
+
+
+@pytest.mark.parametrize(
+    ("home", "text", "other"),
+    [
+        ("run.sh", "source common.sh", "common.sh"),
+        ("run.sh", ". ./common.sh", "common.sh"),
+        ("jobs/run.sh", "source ../common.sh", "common.sh"),
+        ("jobs/run.slurm", "source $ROOT/env/common.sh", "env/common.sh"),
+        ("jobs/run.sh", "torchrun --nproc_per_node 8 src/train.py --lr 1", "src/train.py"),
+        ("jobs/run.sh", "docker run --env-file gpu.env image", "jobs/gpu.env"),
+        ("Makefile", "train:\n\tpython src/train.py", "src/train.py"),
+    ],
+)
+def test_a_word_that_names_a_file(home: str, text: str, other: str) -> None:
+    found = links({home: text, other: ""})
+    assert found.around(other) == [[home]]
+    assert found.around(home) == [[other]]
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("# source common.sh", ["common.sh"]),
+        ("source common.sh", ["lib/common.sh"]),
+        ("python pkg/train.py", ["a/pkg/train.py", "b/pkg/train.py"]),
+        ("python train.pyc", ["train.py"]),
+        ("source run.sh", []),
+    ],
+)
+def test_a_word_that_names_none(text: str, files: list[str]) -> None:
+    found = links({"run.sh": text, **dict.fromkeys(files, "")})
+    assert all(found.around(path) == [] for path in ["run.sh", *files])
+
+
+def test_what_starts_the_script_that_starts_a_program_is_further_away() -> None:
+    found = links({"job.slurm": "bash run.sh", "run.sh": "python train.py", "train.py": ""})
+    assert found.around("train.py") == [["run.sh"], ["job.slurm"]]
+    assert found.around("run.sh") == [["job.slurm", "train.py"]]
+
+
+def test_python_names_nothing_and_loops_end() -> None:
+    found = links({"a.py": "run('b.sh')", "b.sh": "bash c.sh", "c.sh": "bash b.sh"})
+    assert found.around("b.sh") == [["c.sh"]]
+
+
+def test_a_file_that_everything_names_is_bounded() -> None:
+    found = links({"common.sh": "", **{f"run{i}.sh": "source common.sh" for i in range(100)}})
+    assert [len(group) for group in found.around("common.sh")] == [MOST]
