@@ -122,6 +122,7 @@ class Project:
     _hints: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _targets: dict[str, Target] = field(default_factory=dict)
     _links: Links | None = None
+    _docker_env: frozenset[str] | None = None
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
     entry_triggers: tuple[bytes, ...] = ()
     """Tokens that make the entry of a program worth following."""
@@ -147,6 +148,8 @@ class Project:
         data = self._bytes(path)
         if data is None:
             return None
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")) and not is_binary(data):
+            data = decode(path, data).text.encode("utf-8", "replace")  # triggers are looked for in bytes
         kind = readers.kind_of(path, data[:HEAD], self.docs)
         if kind is None or not (any(trigger in data for trigger in self.triggers) or self._may_enter(kind, data)):
             return None
@@ -154,11 +157,20 @@ class Project:
             facts = FileFacts(path, kind, problems=[Problem(refused, _line(path, 1))])
         else:
             decoded = decode(path, data)
+            kind = "docker-env-file" if kind == "env-file" and path in self._docker_env_files() else kind
             facts = readers.read(Source(path, decoded.text), kind)
             facts.problems[:0] = decoded.problems
             self._texts[path] = decoded.text
         self.facts[path] = facts
         return facts
+
+    def _docker_env_files(self) -> frozenset[str]:
+        """Env files that docker reads, by its own rules."""
+        if self._docker_env is None:
+            from envdoctor.env_files import read_by_docker
+
+            self._docker_env = read_by_docker(self.files(), self._small, readers.kind_of)
+        return self._docker_env
 
     def _may_enter(self, kind: str, data: bytes) -> bool:
         """Whether a file may be the entry of a program that some rule follows."""
