@@ -145,7 +145,7 @@ def test_a_bad_value_stands_at_its_line_and_the_rest_is_scanned(tree: Tree, text
     assert "a.sh:1:8: ED101" in run.stdout
 
 
-@pytest.mark.parametrize("wanted", [">=0.0.1", "<99", "!=99.0"])
+@pytest.mark.parametrize("wanted", [">=0.0.1", ">=0.1", "<99", "!=99.0"])
 def test_a_release_that_is_asked_for(tree: Tree, wanted: str) -> None:
     assert concise(tree({"envdoctor.toml": f'required-version = "{wanted}"\n', "a.sh": "echo\n"})) == []
 
