@@ -131,3 +131,11 @@ def test_a_shell_file_costs_the_shell_parser_and_nothing_else(tree: Tree) -> Non
 
 def test_the_version_imports_nothing(tree: Tree) -> None:
     assert not imported(tree({}), "rules", "--help") & (HEAVY - {"tomli"})
+
+
+@pytest.mark.parametrize("module", ["yaml", "tomli", "tree_sitter", "pathspec", "argparse", "libcst"])
+def test_no_module_of_the_scanned_folder_is_imported(tree: Tree, module: str) -> None:
+    files = {"a.yaml": "env:\n  NCCL_DETERMINISTIC: 1\n", "b.sh": "export NCCL_DETERMINISTIC=1\n", "c.toml": "a = 1\n"}
+    root = tree({f"{module}.py": "open('ran', 'w').close()\n", ".gitignore": "x\n", **files})
+    run = envdoctor("scan", "--diff", cwd=root)
+    assert (run.returncode, (root / "ran").exists()) == (1, False), run.stderr
