@@ -6,18 +6,28 @@ under both. Whatever may change what a job does is unsafe, however plainly it wa
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from envdoctor.catalog import Catalog
 from envdoctor.facts import FileFacts, Place, Setting
 from envdoctor.findings import Edit, Finding, Fix
 from envdoctor.fixes.spans import at
 from envdoctor.project import Project
+from envdoctor.records import dataclass, field, replace
+from envdoctor.regexes import regex
+
+if TYPE_CHECKING:
+    from envdoctor.entries import Program, Programs
+    from envdoctor.fixes.python_tree import Tree
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
+
+RESEEDING = ("a fixed seed, written to the log", "give it a value")
+"""What findings about a seed say that is there and differs from run to run."""
 
 
 @dataclass(slots=True)
@@ -26,10 +36,17 @@ class Fixer:
 
     project: Project
     catalog: Catalog
+    lacks_libcst: bool = False
+    """A fix of Python code was asked for, and libcst is not installed."""
     _lines: dict[str, list[str]] = field(default_factory=dict)
+    _reseeding: set[str] = field(default_factory=set)
+    _with_block: set[str] = field(default_factory=set)
+    _programs: Programs | None = None
 
     def attach(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, each with its fix where there is a plain one."""
+        findings = list(findings)
+        self._reseeding = {f.place.path for f in findings if f.name == "unseeded-rng" and f.help in RESEEDING}
         return [self._with_fix(finding) for finding in findings]
 
     def lines(self, path: str) -> list[str]:
@@ -43,11 +60,15 @@ class Fixer:
             return replace(finding, fix=None)
         make = {
             "ghost-variable": self._remove, "misnamed-variable": self._rename, "deprecated-variable": self._rename,
-            "bad-value": self._correct, "not-forwarded": self._forward,
+            "bad-value": self._correct, "not-forwarded": self._forward, "command-misread": self._mend,
+            "not-exported": self._export,
+            "missing-collective-setting": self._block, "set-too-late": self._move, "unseeded-rng": self._seed,
+            "missing-deterministic-flag": self._switch, "nondeterministic-option": self._put_back,
+            "blind-test": self._by_rank,
         }.get(finding.name)  # fmt: skip
         if make is None:
             return finding
-        facts = self.project.read(finding.place.path)
+        facts = self.project.read(finding.place.path) or self.project.context(finding.place.path)
         return replace(finding, fix=make(finding, facts) if facts is not None else None)
 
     def _setting(self, finding: Finding, facts: FileFacts) -> Setting | None:
@@ -156,8 +177,109 @@ class Fixer:
         del facts
         from envdoctor.fixes import forward
 
-        edits = forward.forwarding(finding, self.lines)
-        return Fix(finding.help, edits, safe=False) if edits else None
+        return _unsafe(finding.help, forward.forwarding(finding, self.lines))
+
+    def _export(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        del facts
+        from envdoctor.fixes import forward
+
+        return finding.fix or _unsafe(finding.help, forward.exporting(finding, self.lines))
+
+    def _mend(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        from envdoctor.fixes import launches
+
+        return _unsafe(finding.help, launches.mended(finding, self.lines(facts.path)))
+
+    def _block(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        """One block for a file and a pass: the launches behind it have it too."""
+        from envdoctor.fixes import launches
+
+        if facts.path in self._with_block:
+            return None
+        self._with_block.add(facts.path)
+        wanted = launches.settings_of(finding)
+        description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
+        if facts.kind == "python" and (python := self._python("python_switches")):
+            found: Fix | None = python.environment(finding, wanted, self.tree)
+            return found
+        edit = launches.block(finding, facts, self.lines(facts.path))
+        return _unsafe(description, (edit,) if edit is not None else ())
+
+    def _move(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        del facts
+        if (python := self._python("python_moves")) is None:
+            return None
+        where = "out of the branch" if "on one rank only" in finding.message else "up"
+        return _unsafe(f"move {finding.variable} {where}", python.above_reader(finding, self.tree))
+
+    def _seed(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        if facts.path in self._reseeding and finding.help not in RESEEDING:
+            return None  # a seed is there, and gets its value first
+        python = self._python("python_seeds")
+        found: Fix | None = python.seeded(finding, self.tree, self._streams) if python is not None else None
+        return found
+
+    def _switch(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        del facts
+        python = self._python("python_switches")
+        found: Fix | None = python.put_in(finding, self.tree) if python is not None else None
+        return found
+
+    def _put_back(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        """An option in the code, or a variable whose other value the help names."""
+        setting = self._setting(finding, facts) if finding.variable else None
+        if setting is not None:
+            value = re.match(rf"(?:{setting.name}=)?(\w+)\Z", finding.help)
+            place = setting.value_place
+            if value is None or place is None or at(self.lines(facts.path), place) != setting.value.text:
+                return None
+            return Fix(f"write {setting.name}={value[1]}", (Edit(place, value[1]),), safe=False)
+        if finding.help.startswith("without --"):
+            from envdoctor.fixes import launches
+
+            return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
+        python = self._python("python_switches") if facts.kind == "python" else None
+        found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
+        return found
+
+    def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        python = self._python("python_switches") if facts.kind == "python" else None
+        found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
+        return found
+
+    def _python(self, module: str) -> Any:
+        """A module that works on Python through libcst; None, and it is noted, where libcst is not installed."""
+        try:
+            return importlib.import_module(f"envdoctor.fixes.{module}")
+        except ModuleNotFoundError as error:
+            if error.name != "libcst":
+                raise
+            self.lacks_libcst = True
+            return None
+
+    def tree(self, path: str) -> Tree | None:
+        """A Python file of the project as libcst sees it; None for what is none, or cannot be parsed."""
+        from envdoctor.fixes.python_tree import parse
+
+        facts = self.project.context(path)
+        return parse(path, self.project.text(path)) if facts is not None and facts.kind == "python" else None
+
+    def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
+        """What the rule about seeds looks for, and the program that a file starts."""
+        if self._programs is None:
+            self._programs = self.project.programs()
+        facts = self.project.context(path)
+        program = self._programs.of(facts) if facts is not None else None
+        if program is None:
+            return None
+        from envdoctor.rulebook import load_rulebook
+
+        return load_rulebook().named("unseeded-rng").parameters, program
+
+
+def _unsafe(description: str, edits: tuple[Edit, ...]) -> Fix | None:
+    """A fix that may change what a job does; None without edits."""
+    return Fix(description, edits, safe=False) if edits else None
 
 
 def wanted(findings: Sequence[Finding], unsafe: bool) -> list[tuple[Finding, Fix]]:

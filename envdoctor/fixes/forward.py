@@ -1,4 +1,4 @@
-"""Adds what a launch needs to hand a variable on: `-x NAME`, `-e NAME`, or ALL in its list."""
+"""Lets a variable get through: `-x NAME`, `-e NAME` or ALL in the list of a launch, a real `export`, `source`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from envdoctor.facts import Place
 from envdoctor.findings import Edit, Finding
 from envdoctor.fixes.spans import on_line
+from envdoctor.regexes import regex
 
 _FLAG = regex(r"add (-x|-e|--env) (\w+)\Z")
 _LIST = regex(r"(--export=)(?!ALL\b|NONE\b|NIL\b)(?=[A-Za-z_])")
@@ -25,6 +26,24 @@ def forwarding(finding: Finding, lines: Lines) -> tuple[Edit, ...]:
                 return ()
             edits.append(edit)
     return tuple(edits)
+
+
+def exporting(finding: Finding, lines: Lines) -> tuple[Edit, ...]:
+    """`export A = 1` without its blanks; `source` in front of a file of exports that is run."""
+    place = finding.place
+    if "is three words" in finding.message:
+        text = lines(place.path)[place.line - 1]
+        found = re.search(rf"\bexport[ \t]+{finding.variable}([ \t]+=[ \t]*)(?=[^\s])", text)
+        return (Edit(on_line(place.path, place.line, found.start(1), found.end(1)), "="),) if found else ()
+    if not finding.help.startswith("source ") or not finding.related:
+        return ()
+    launch = finding.related[0].place
+    shell = re.compile(r"(?:ba|z|k|da)?sh(?=[ \t]+[\w./])").match(
+        lines(launch.path)[launch.line - 1], launch.column - 1
+    )
+    if shell is None:
+        return ()
+    return (Edit(on_line(launch.path, launch.line, shell.start(), shell.end()), "source"),)
 
 
 def _edit(finding: Finding, place: Place, lines: Sequence[str]) -> Edit | None:

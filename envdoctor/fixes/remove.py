@@ -13,6 +13,7 @@ from typing import NamedTuple
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Edit
 from envdoctor.fixes.spans import at, on_line, whole_lines
+from envdoctor.regexes import regex
 
 LEADS = {
     "shell": r"(?:(?:export|declare[ \t]+-\w*x\w*|typeset[ \t]+-\w*x\w*)[ \t]+)?",
@@ -111,13 +112,22 @@ def _statement(setting: Setting, lines: Sequence[str]) -> Edit | None:
     chunk = _default(setting, lines) or chunk_of(setting, lines)
     if chunk is None or not _alone(chunk, lines, LEADS["shell"], rf"[ \t]*;?{TRAILING_COMMENT}"):
         return None
-    above, below = _around(lines, chunk.line)
-    if chunk.line > 1 and _JOINS.search(lines[chunk.line - 2]):
+    return statement_line(setting.place.path, lines, chunk.line, chunk.end)
+
+
+def statement_line(path: str, lines: Sequence[str], line: int, end: int | None = None) -> Edit | None:
+    """The line of a statement that stands alone on it away; in a body that would be empty, `:` takes its place.
+
+    `end` is the offset of its end, behind which a comment may stay.
+    """
+    above, below = _around(lines, line)
+    if line > 1 and _JOINS.search(lines[line - 2]):
         return None
+    text = lines[line - 1]
     if _OPENS.search(above) and (_CLOSES.match(below) or not below):
-        text = lines[chunk.line - 1]
-        return _cut(setting, chunk.line, len(text) - len(text.lstrip()), chunk.end, ":")
-    return _lines(setting, lines, chunk.line, chunk.line)
+        start = len(text) - len(text.lstrip())
+        return Edit(on_line(path, line, start, len(text) if end is None else end), ":")
+    return Edit(whole_lines(lines, path, line, line), "")
 
 
 def _default(setting: Setting, lines: Sequence[str]) -> Chunk | None:
@@ -137,7 +147,7 @@ def _word(setting: Setting, lines: Sequence[str]) -> Edit | None:
         return None
     if setting.scope.kind != "command" and not _has_neighbour(chunk, lines):
         return None
-    return _out_of_words(setting, lines, chunk.line, chunk.start, chunk.end)
+    return out_of_words(setting.place.path, lines, chunk.line, chunk.start, chunk.end)
 
 
 def _has_neighbour(chunk: Chunk, lines: Sequence[str]) -> bool:
@@ -151,7 +161,7 @@ def _has_neighbour(chunk: Chunk, lines: Sequence[str]) -> bool:
     return bool((before and _WORD.match(before[-1])) or (after and _WORD.match(after[0])))
 
 
-def _out_of_words(setting: Setting, lines: Sequence[str], line: int, start: int, end: int) -> Edit | None:
+def out_of_words(path: str, lines: Sequence[str], line: int, start: int, end: int) -> Edit | None:
     """Cut one word, and the blanks or the line that it leaves behind."""
     text = lines[line - 1]
     before, after = text[:start], text[end:]
@@ -159,14 +169,14 @@ def _out_of_words(setting: Setting, lines: Sequence[str], line: int, start: int,
     if (before and before[-1] not in " \t\"'(;") or (after and after[0] not in " \t\\"):
         return None
     if not before.strip() and re.fullmatch(r"[ \t]*\\[ \t]*", after):
-        return _lines(setting, lines, line, line)
+        return Edit(whole_lines(lines, path, line, line), "")
     if not before.strip() and not after.strip() and continued:
         kept = lines[line - 2].rstrip(" \t")[:-1].rstrip(" \t")
-        place = Place(setting.place.path, line - 1, len(kept) + 1, line, len(text) + 1)
+        place = Place(path, line - 1, len(kept) + 1, line, len(text) + 1)
         return Edit(place, "") if kept.strip() else None
     if after.strip():
-        return _cut(setting, line, start, end + len(after) - len(after.lstrip(" \t")))
-    return _cut(setting, line, len(before.rstrip(" \t")), end) if before.strip() else None
+        return Edit(on_line(path, line, start, end + len(after) - len(after.lstrip(" \t"))), "")
+    return Edit(on_line(path, line, len(before.rstrip(" \t")), end), "") if before.strip() else None
 
 
 def _in_sequence(setting: Setting, lines: Sequence[str]) -> Edit | None:
@@ -193,7 +203,7 @@ def _image(setting: Setting, lines: Sequence[str]) -> Edit | None:
         return _lines(setting, lines, chunk.line, chunk.line)
     if not chunk.between.startswith("=") or not _has_neighbour(chunk, lines):
         return None
-    return _out_of_words(setting, lines, chunk.line, chunk.start, chunk.end)
+    return out_of_words(setting.place.path, lines, chunk.line, chunk.start, chunk.end)
 
 
 def _argument(setting: Setting, lines: Sequence[str]) -> Edit | None:
@@ -204,7 +214,7 @@ def _argument(setting: Setting, lines: Sequence[str]) -> Edit | None:
     text = lines[chunk.line - 1]
     flag = _FLAG.search(text[: chunk.start])
     if flag is not None:
-        return _out_of_words(setting, lines, chunk.line, flag.start(), chunk.end)
+        return out_of_words(setting.place.path, lines, chunk.line, flag.start(), chunk.end)
     before, after = text[: chunk.start], text[chunk.end : chunk.end + 1]
     if re.search(r"--export=(?:[\w./:=-]+,)+\Z", before) and after in ("", " ", ","):
         return _cut(setting, chunk.line, chunk.start - 1, chunk.end)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Edit
 from envdoctor.fixes.spans import whole_lines
+from envdoctor.regexes import regex
 
 _SETS = {"setdefault", "putenv", "setenv"}
 _REST = regex(r"[ \t]*(?:#.*)?")

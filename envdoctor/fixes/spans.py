@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envdoctor.facts import Place
 from envdoctor.findings import Edit
 from envdoctor.project import decode
+from envdoctor.regexes import regex
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = regex(rb"\r\n|\r|\n")
