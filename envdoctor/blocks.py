@@ -6,12 +6,12 @@ and what that costs. `rules/levels/nccl.toml` explains the keys.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.rulefiles import load_compiled, parse_toml, suggestion
 from envdoctor.targets import Target, at_least
 
@@ -30,7 +30,7 @@ DEMAND_KEYS = {"id": str, "argument": str, "programs": list, "lacks": str, "why"
 LOG_KEYS = {"variant": str, "why": str, "set": dict}
 NOTE_KEYS = {"levels": list, "platform": str, "text": str}
 MET_KEYS = {"name", "values", "single", "without", "set", "equals", "call", "torch", "platform", "since"}
-LEADING = re.compile(r"\s*([+-]?\d+)")
+LEADING = regex(r"\s*([+-]?\d+)")
 
 Settings = Mapping[str, "str | None"]
 """Name -> value, None where it is not known."""

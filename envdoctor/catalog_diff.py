@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from envdoctor.catalog import Catalog, Variable
 from envdoctor.probes.library import LibraryFile
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
-SCANNED = re.compile(r"(?:NCCL|RCCL|MSCCL|NPKIT)_[A-Z0-9_]{2,80}")
+SCANNED = regex(r"(?:NCCL|RCCL|MSCCL|NPKIT)_[A-Z0-9_]{2,80}")
 """Only such names are looked for in a library's file."""
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-LABEL = re.compile(r"(?:rocm-|v)?(\d+(?:\.\d+)+)(?:-(\d+|[a-z]+))?")
+from envdoctor.regexes import regex
+
+LABEL = regex(r"(?:rocm-|v)?(\d+(?:\.\d+)+)(?:-(\d+|[a-z]+))?")
 """A release label: `2.3.5-5` (a build number), `7.0-pre` and `6.3-staging` (before 7.0.0 and 6.3.0), `6.2.1`.
 Labels of another shape (`dev-2.31.2`, a commit) have a place in the order, but no number."""
-NUMBERS = re.compile(r"(?:[a-z]+-?)?(\d+(?:\.\d+)*)")
+NUMBERS = regex(r"(?:[a-z]+-?)?(\d+(?:\.\d+)*)")
 WIDTH = 4
 
 

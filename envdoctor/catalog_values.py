@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from envdoctor.catalog import BadValue, Catalog, ValueGrammar, Variable
 from envdoctor.catalog_releases import Library
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 NUMBER = {
-    "strtoll": re.compile(r"\s*[+-]?(?:0[xX][0-9A-Fa-f]+|0[0-7]*|[1-9][0-9]*)"),
-    "atoi": re.compile(r"\s*[+-]?[0-9]+"),
-    "python": re.compile(r"\s*[+-]?[0-9](?:_?[0-9])*\s*\Z"),
-    "decimal": re.compile(r"\s*[0-9]+\s*\Z"),
+    "strtoll": regex(r"\s*[+-]?(?:0[xX][0-9A-Fa-f]+|0[0-7]*|[1-9][0-9]*)"),
+    "atoi": regex(r"\s*[+-]?[0-9]+"),
+    "python": regex(r"\s*[+-]?[0-9](?:_?[0-9])*\s*\Z"),
+    "decimal": regex(r"\s*[0-9]+\s*\Z"),
 }
 """What each way of reading takes for a number; C functions stop at the first character that is none."""
 BYTES = ("b", "B", "bytes")

@@ -10,10 +10,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.rulefiles import load_compiled, parse_toml, suggestion
 
 VERDICTS = ("true", "refuted", "partly", "version-dependent", "unverifiable", "guidance")
@@ -21,8 +22,8 @@ TOPICS = ("ghosts", "sums", "framework", "delivery", "commands", "hardware")
 LANGUAGES = ("en", "zh")
 TEXTS = ("says", "truth", "instead")
 KEYS = {"id", "topic", "verdict", *LANGUAGES, "also", "names", "rules", "experiments", "evidence"}
-WORD = re.compile(r"[a-z0-9][a-z0-9_.:/-]*[a-z0-9]|[a-z0-9]")
-CHINESE = re.compile(r"[\u4e00-\u9fff]+")
+WORD = regex(r"[a-z0-9][a-z0-9_.:/-]*[a-z0-9]|[a-z0-9]")
+CHINESE = regex(r"[\u4e00-\u9fff]+")
 FILLERS = frozenset(
     ["a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "have", "how", "in", "is",
      "it", "its", "me", "must", "my", "need", "needs", "not", "of", "on", "or", "should", "so", "than", "that", "the",

@@ -6,17 +6,17 @@ Nothing is run. Each function counts once, where it is first called; what is cal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
 from envdoctor.entry_modules import Modules
 from envdoctor.facts import Branch, Call, Definition, FileFacts, Place
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
-MAIN = re.compile(r"__name__\s*==\s*[\"']__main__[\"']")
-ONLY_RANK_ZERO = re.compile(
+MAIN = regex(r"__name__\s*==\s*[\"']__main__[\"']")
+ONLY_RANK_ZERO = regex(
     r"(?i)(?:rank\w*(?:\(\))?|RANK[\"'\])]*)\s*==\s*[\"']?0\b"
     r"|^is_(?:main|master|rank_?zero)\w*(?:\(\))?$|^not \w*rank\w*$"
 )

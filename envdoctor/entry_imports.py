@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
-IMPORT = re.compile(
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
+
+IMPORT = regex(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)|import[ \t]+([\w. \t,]+))", re.MULTILINE
 )
-EFFECT = re.compile(
-    rb"^[^\s#\"'@][^\n]*(?:seed|rand|backends|determinis|Generator|precision|spawn|environ)", re.MULTILINE
-)
+EFFECT = regex(rb"^[^\s#\"'@][^\n]*(?:seed|rand|backends|determinis|Generator|precision|spawn|environ)", re.MULTILINE)
 """A line that is not indented and may draw, seed or set a switch when the module is imported."""
 DEFINES = (b"def ", b"class ", b"from ", b"import ", b"async ")
 Find = Callable[[str, str, str], "tuple[str, tuple[str, ...]] | None"]

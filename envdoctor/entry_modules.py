@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from envdoctor.entry_imports import Imports
 from envdoctor.facts import Call, Definition, FileFacts, Inclusion
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 Read = Callable[[str], FileFacts | None]
 """Facts of a file of the project by its path, or None where it cannot be read."""
-TELLING = re.compile(
+TELLING = regex(
     rb"seed|\brandom\.|import random|torch\.rand|\.backward\(|determinis|backends\.|Generator\(|spawn|flash_attn"
     rb"|hashlib"
 )
 """Words of modules that seed, draw, train or set switches."""
-SEEDING = re.compile(rb"seed|determinis|_rng_state")
+SEEDING = regex(rb"seed|determinis|_rng_state")
 """Words of modules that seed or ask for determinism."""
 DEPTH = 8
 """Imports that are followed from one module to the next (re-exports)."""

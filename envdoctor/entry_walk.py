@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from envdoctor.entries import MAIN, Process, ProcessKind, Program, Step, is_dataset
 from envdoctor.entry_modules import Modules, Target
 from envdoctor.facts import Argument, Branch, Call, Definition, FileFacts, Inclusion, Place
+from envdoctor.regexes import regex
 
 ENTRY_FUNCTIONS = ("main", "train", "run", "cli", "main_worker", "worker")
 """Functions that an entry starts by a command-line framework, where its own call cannot be seen."""
-SELF_RETURNING = re.compile(
+SELF_RETURNING = regex(
     r"\.(?:cuda|cpu|to|half|float|double|bfloat16|train|eval|requires_grad_|share_memory|compile)\(\)"
 )
 """Methods that return the object itself, so that what follows is still a method of it."""
-CALLED = re.compile(
+CALLED = regex(
     r"__(?:call|getitem|getitems|iter|next)__$|forward$|call$|build$|(?:train|fit|run|step|epoch|update|compute|loss"
     r"|collate|setup|prepare|configure|on_)|\w*_(?:step|epoch|loop|dataloader|loader|dataset|batch)$"
 )
 """Methods that frameworks and loops call on an object."""
-UNUSED = re.compile(r"val|eval|test|predict|infer|generat|export|example|sample")
+UNUSED = regex(r"val|eval|test|predict|infer|generat|export|example|sample")
 """Methods that are no part of a training."""
 MOST_STEPS = 20_000
 DEEPEST = 40
@@ -41,7 +41,7 @@ SPAWNERS: dict[str, ProcessKind] = {
 
 START_METHODS = ("set_start_method", "get_context")
 """Calls that choose how `multiprocessing` starts processes."""
-REMOTE = re.compile(r"(?:\.options\(\))?\.remote$")
+REMOTE = regex(r"(?:\.options\(\))?\.remote$")
 """How Ray runs a function or makes an actor, in a process of its own."""
 
 

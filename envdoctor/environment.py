@@ -7,9 +7,9 @@ another command sets is not seen. A function is taken to have been called before
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Branch, Scope, Setting
+from envdoctor.records import dataclass, field
 from envdoctor.units.model import Step
 
 GIVES = ("set", "default", "append")

@@ -6,8 +6,9 @@ node into facts; checks judge facts and never open a file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from envdoctor.records import dataclass, field
 
 Op = Literal["set", "default", "append", "unset", "export", "pass"]
 """set: assigned; default: only if unset (`setdefault`, `: ${X:=v}`); append: `+=` or PATH-like growth;

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from envdoctor.facts import Place
+from envdoctor.records import dataclass, replace
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]

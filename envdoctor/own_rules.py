@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from envdoctor.catalog import Catalog, load_catalog
 from envdoctor.errors import UserError
+from envdoctor.records import dataclass
 from envdoctor.rulebook import Example, Rule, Rulebook, RuleError, load_rulebook, rule_from
 from envdoctor.rulefiles import suggestion
 

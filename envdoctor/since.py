@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,8 +11,9 @@ from pathlib import Path
 from envdoctor.errors import UserError
 from envdoctor.facts import Place
 from envdoctor.findings import Finding
+from envdoctor.regexes import regex
 
-HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+HUNK = regex(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 Lines = Mapping[str, range | frozenset[int]]
 EVERY_LINE = range(1, 1 << 62)
 

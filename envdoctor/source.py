@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Place
+from envdoctor.records import dataclass, field
 
 
 @dataclass(slots=True)

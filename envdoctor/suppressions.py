@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Place
 from envdoctor.findings import Edit, Finding, Fix
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rulebook
 
 MARK = "envdoctor:"
-PATTERN = re.compile(
+PATTERN = regex(
     r"(?P<lead>#|//|--|;|%|<!--|\.\.)\s*envdoctor:\s*(?P<form>ignore-file|ignore)"
     r"(?:\[(?P<names>[^\]]*)\])?(?P<rest>[^\n]*)"
 )

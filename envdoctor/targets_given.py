@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import cast
 
+from envdoctor.regexes import regex
 from envdoctor.targets_base import Platform, Target, TargetError
 from envdoctor.targets_combine import filled
 from envdoctor.targets_table import Table, table
 from envdoctor.targets_versions import from_cu
 
-ITEM = re.compile(r"([a-z][a-z_]*(?:-[a-z][a-z_]*)*)(?:(?:==|=|-|)v?(\d[\w.+]*))?")
-CUDA_TAG = re.compile(r"cu(\d{2,3})")
+ITEM = regex(r"([a-z][a-z_]*(?:-[a-z][a-z_]*)*)(?:(?:==|=|-|)v?(\d[\w.+]*))?")
+CUDA_TAG = regex(r"cu(\d{2,3})")
 
 
 def parse_target(text: str) -> Target:

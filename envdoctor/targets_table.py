@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from envdoctor.records import dataclass, field
 from envdoctor.rulefiles import load_compiled
 from envdoctor.targets_versions import release, series
 

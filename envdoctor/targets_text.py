@@ -6,23 +6,24 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 from envdoctor.targets_table import Kind, Table
 
-DOCSTRING = re.compile(r"""^[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(?:.*?)\1""", re.MULTILINE | re.DOTALL)
-SHOWN = re.compile(r"^[ \t]*(?:echo|printf)\b(?![^\n]*[>|])[^\n]*", re.MULTILINE)
-HELP_DOCUMENT = re.compile(
+DOCSTRING = regex(r"""^[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(?:.*?)\1""", re.MULTILINE | re.DOTALL)
+SHOWN = regex(r"^[ \t]*(?:echo|printf)\b(?![^\n]*[>|])[^\n]*", re.MULTILINE)
+HELP_DOCUMENT = regex(
     r"^[ \t]*cat[ \t]*<<-?[ \t]*([\"']?)(\w+)\1[ \t]*$.{0,5000}?^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL
 )
-ALTERNATIVE_SECTION = re.compile(
+ALTERNATIVE_SECTION = regex(
     r"optional-dependencies|dependency-groups|extras|\.group\.|uv\.sources|uv\.index|\.source\b"
 )
-SECTION = re.compile(r"^\[+([^\]\n]+)\]", re.MULTILINE)
-OPENS = re.compile(r"(if|case)\b(.*)")
-ARM = re.compile(r"(elif|else)\b(.*)|([^\s()]+)\)")
-CLOSES = re.compile(r"(?:fi|esac)\b")
-CLOSES_BEHIND = re.compile(r"[;\s](?:fi|esac)\b")
-TESTED = re.compile(r"(?:\[\[?|test\b|command\s+-v|which\b)[^\n]*&&")
+SECTION = regex(r"^\[+([^\]\n]+)\]", re.MULTILINE)
+OPENS = regex(r"(if|case)\b(.*)")
+ARM = regex(r"(elif|else)\b(.*)|([^\s()]+)\)")
+CLOSES = regex(r"(?:fi|esac)\b")
+CLOSES_BEHIND = regex(r"[;\s](?:fi|esac)\b")
+TESTED = regex(r"(?:\[\[?|test\b|command\s+-v|which\b)[^\n]*&&")
 
 
 class View:

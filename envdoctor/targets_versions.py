@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-NUMBER = re.compile(r"\d+(?:\.\d+)*")
-PRE_RELEASE = re.compile(r"(?<=\d)\.?(?:a|b|rc|dev|alpha|beta)\.?\d*", re.IGNORECASE)
+from envdoctor.regexes import regex
+
+NUMBER = regex(r"\d+(?:\.\d+)*")
+PRE_RELEASE = regex(r"(?<=\d)\.?(?:a|b|rc|dev|alpha|beta)\.?\d*", re.IGNORECASE)
 
 
 def bare(text: str) -> str:

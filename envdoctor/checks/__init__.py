@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from envdoctor.catalog import Catalog
 from envdoctor.facts import FileFacts, Observation, Setting
 from envdoctor.findings import Finding
+from envdoctor.records import dataclass, field
 from envdoctor.rulebook import Rule
 from envdoctor.targets import Target
 

@@ -14,11 +14,12 @@ from envdoctor.checks.calls import finding
 from envdoctor.entries import Program, Step, only_rank_zero
 from envdoctor.facts import Call, FileFacts, Place
 from envdoctor.findings import Finding
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
-RANKS = re.compile(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
-NODES = re.compile(r"--nnodes")
-COMPARES = re.compile(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
+RANKS = regex(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
+NODES = regex(r"--nnodes")
+COMPARES = regex(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
 """Commands that compare or hash what others printed."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,12 +12,13 @@ from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Program, Step
 from envdoctor.facts import Argument, Call
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
-RANK = re.compile(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
-EVALUATION = re.compile(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
-EPOCH = re.compile(r"(?i)epoch")
+RANK = regex(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
+EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
+EPOCH = regex(r"(?i)epoch")
 
 
 def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,11 +12,12 @@ from envdoctor.checks.calls import anchored, finding, short
 from envdoctor.entries import Program, Step, exclusive
 from envdoctor.facts import Argument, Call
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
-GIVEN = re.compile(r"(?i)seed|rng|random|generator")
+GIVEN = regex(r"(?i)seed|rng|random|generator")
 """Parameters by which a caller can hand over a seed or a generator."""
-ALTERNATIVE = re.compile(r"\bif\b|\bor\b")
+ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
 def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:

@@ -16,11 +16,12 @@ from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive
 from envdoctor.facts import Branch, Call, FileFacts, Launch, Place, Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
-HARMLESS = re.compile(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
+HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
-RELEASE = re.compile(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
+RELEASE = regex(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
 LEVELS = ("run-to-run", "placement", "topology")
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any
 
 from envdoctor.entries import Program, Step
 from envdoctor.facts import Argument, Call
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.targets import Target, at_least
 
-BOUND = re.compile(r"(<|>=)([\d.]+)")
+BOUND = regex(r"(<|>=)([\d.]+)")
 
 
 class Named:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.checks import Context
@@ -11,15 +10,16 @@ from envdoctor.checks.call_wishes import trains
 from envdoctor.checks.calls import anchored, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive, only_rank_zero
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
-NO_TRAINING = re.compile(
+NO_TRAINING = regex(
     r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf\w*|timing|infer\w*|predict\w*|eval\w*|serv\w*|export\w*"
     r"|convert\w*|deploy\w*|optimizer_test)(?=[/_.-]|$)"
 )
 """Files that measure speed or use a model: what they draw is filling."""
-TRAINING = re.compile(r"(?i)train|tune|fit")
+TRAINING = regex(r"(?i)train|tune|fit")
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from envdoctor.checks.call_patterns import argument, hidden_arguments, named
 from envdoctor.entries import MAIN, Process, Program, Step
 from envdoctor.facts import Call
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 SMALLEST_PORT, PORTS = 1024, 2**16
-WITHOUT_DATA = re.compile(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
+WITHOUT_DATA = regex(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
 """Contexts in which a model is made without numbers."""
 SEEN_THROUGH = (
     "random.", "numpy.", "torch.", "tensorflow.", "jax.", "datasets.", "sklearn.", "time.", "os.", "hashlib.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,10 +12,11 @@ from envdoctor.checks.call_patterns import Table
 from envdoctor.checks.calls import finding, short
 from envdoctor.facts import Call
 from envdoctor.findings import Finding
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.targets import Target, at_least
 
-TESTED = re.compile(r"(?i)hasattr|version|getattr|parse\(|inspect|is_available|supports?|has_")
+TESTED = regex(r"(?i)hasattr|version|getattr|parse\(|inspect|is_available|supports?|has_")
 """A condition that asks whether the name is there; what stands under it is not judged."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
@@ -12,6 +11,7 @@ from envdoctor.apis import load_apis
 from envdoctor.checks.call_patterns import Table, any_named, named, steps_named
 from envdoctor.entries import Program, Step
 from envdoctor.facts import Call, Place, Setting
+from envdoctor.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -9,16 +9,15 @@ from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding
 from envdoctor.facts import Launch, Place
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Unit
 
-_WISH = re.compile(
-    r"determinis|reproducib|repeatab|bit-?(?:wise|exact|identical|for-bit)|same (?:result|number|bits)", re.I
-)
-_REJECTS = re.compile(r"\bMI3(?:00X|08X|25X|50X?|55X?)\b|\bgfx950\b", re.I)
-_ACCEPTS = re.compile(r"\bMI(?:2\d\d\w?|300A)\b|\bgfx90a\b", re.I)
-_LATE_DIRECTIVE = re.compile(r"^#SBATCH[ \t]+[^\n]*--export\b[^\n]*", re.M)
-_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
+_WISH = regex(r"determinis|reproducib|repeatab|bit-?(?:wise|exact|identical|for-bit)|same (?:result|number|bits)", re.I)
+_REJECTS = regex(r"\bMI3(?:00X|08X|25X|50X?|55X?)\b|\bgfx950\b", re.I)
+_ACCEPTS = regex(r"\bMI(?:2\d\d\w?|300A)\b|\bgfx90a\b", re.I)
+_LATE_DIRECTIVE = regex(r"^#SBATCH[ \t]+[^\n]*--export\b[^\n]*", re.M)
+_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 ABOVE = 4
 """Lines above a command whose comments are taken to speak of it."""
 

@@ -11,10 +11,11 @@ from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.checks.relation_lines import HARMLESS, commands_in
 from envdoctor.facts import Inclusion, Launch, Setting, Use
 from envdoctor.findings import Edit, Finding, Fix, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Command, Step, Unit
 
-_JOB = re.compile(r".*(?:/step at line|, line) ")
+_JOB = regex(r".*(?:/step at line|, line) ")
 """The part of the name of a scope that steps of one job, or lines of one recipe, share."""
 SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 

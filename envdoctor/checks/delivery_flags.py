@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Launch
 from envdoctor.launchers import Command, Delivery
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
-_LIST_PART = re.compile(r"[^,\"']*(?:\"[^\"]*\"|'[^']*')?[^,\"']*")
-_SEVERAL = re.compile(r"\$\{?\w*(?:HOSTS|NODES|SERVERS|WORKERS|(?:HOST|NODE)_?LIST)\}?", re.IGNORECASE)
+_LIST_PART = regex(r"[^,\"']*(?:\"[^\"]*\"|'[^']*')?[^,\"']*")
+_SEVERAL = regex(r"\$\{?\w*(?:HOSTS|NODES|SERVERS|WORKERS|(?:HOST|NODE)_?LIST)\}?", re.IGNORECASE)
 """A variable that by its name holds several hosts."""
 _LOCAL = ("localhost", "127.0.0.1", "$(hostname)", "${HOSTNAME}", "$HOSTNAME")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor import environment
 from envdoctor.checks import UnitContext
@@ -13,15 +12,17 @@ from envdoctor.checks.delivery_places import FIRST_ROLES, TELLS, jobs_of
 from envdoctor.checks.relation_points import value_of
 from envdoctor.facts import Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Command, Unit
 
 NODE_RANK = ("--node_rank", "--node-rank", "--machine_rank", "--machine-rank")
-_MARKS = re.compile(r"rank|ray start", re.IGNORECASE)
+_MARKS = regex(r"rank|ray start", re.IGNORECASE)
 NODES = ("--nnodes", "--num_machines", "--num_nodes")
 MASTER = ("--master_addr", "--master-addr", "--rdzv_endpoint", "--rdzv-endpoint", "--main_process_ip")
-_RANK_SET = re.compile(r"\b(?:NODE_)?RANK=[\"']?\d")
-_RANK = re.compile(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?ID|rank|node_rank)\b", re.I)
+_RANK_SET = regex(r"\b(?:NODE_)?RANK=[\"']?\d")
+_RANK = regex(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?ID|rank|node_rank)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)

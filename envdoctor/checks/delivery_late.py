@@ -17,19 +17,20 @@ from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.facts import Call, Setting
 from envdoctor.findings import Finding, Related
 from envdoctor.project import is_test
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Step, Unit
 
-_RANK_ZERO = re.compile(
+_RANK_ZERO = regex(
     r"(?<![\w.])(?:\w+\.)*(?:(?:global_|world_|local_|node_)?rank|get_(?:global_|local_)?rank\(\)|LOCAL_RANK|RANK)(?!\w)"
     r"[\w\"'\])(,. ]{0,20}==\s*[\"']?0\b"
     r"|(?<!not )\bis_(?:main|master|global_zero|local_main)\w*\b(?:\(\))?\s*$",
     re.IGNORECASE,
 )
 """A condition that holds on one rank (of the job, or of a node) only."""
-_ON_DEVICE = re.compile(r"\.(?:cuda|to)\(\)|DistributedDataParallel\(\)")
-_MODULE = re.compile(r"torch\.nn\.[\w.]+\(\)")
-_TELLS = re.compile(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
+_ON_DEVICE = regex(r"\.(?:cuda|to)\(\)|DistributedDataParallel\(\)")
+_MODULE = regex(r"torch\.nn\.[\w.]+\(\)")
+_TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
 STAGES = {
     "process-group": "the process group was made", "first-communicator": "the first communicator was made",
     "each-communicator": "the communicator was made", "runtime-init": "the GPU runtime had started",

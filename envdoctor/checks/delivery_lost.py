@@ -7,9 +7,7 @@ the tree.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from envdoctor import environment
@@ -19,6 +17,8 @@ from envdoctor.checks.delivery_flags import Flags, flags_of, listed, names_hosts
 from envdoctor.facts import Inclusion, Launch, Setting, Use
 from envdoctor.findings import Finding, Related
 from envdoctor.launchers import Delivery
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.build import within
 from envdoctor.units.model import Command, Step, Unit
@@ -34,9 +34,9 @@ TRIVIAL = {
 """Programs that are no ranks of a job, whatever starts them."""
 CALLERS = ("shell", "kubernetes", "compose", "ci", "python-environ", "service")
 """Channels of settings that a process has when it starts others."""
-_NAME_VALUE = re.compile(r"([A-Z][A-Z0-9_]+)(?:=|\Z)")
-_SEVERAL = re.compile(r"[A-Z][A-Z0-9_]+(?:,[A-Z][A-Z0-9_]+)+\Z|[A-Z][A-Z0-9_]+=[^,\s]*,(?:[A-Z][A-Z0-9_]+=[^,\s]*)+\Z")
-_BROUGHT = re.compile(r"\benv\s+\$|\bexport\s+\$|printenv|\bbash -l|-lc\b|\$\{?\w*(?:ENV|EXPORT)\w*\}?\s")
+_NAME_VALUE = regex(r"([A-Z][A-Z0-9_]+)(?:=|\Z)")
+_SEVERAL = regex(r"[A-Z][A-Z0-9_]+(?:,[A-Z][A-Z0-9_]+)+\Z|[A-Z][A-Z0-9_]+=[^,\s]*,(?:[A-Z][A-Z0-9_]+=[^,\s]*)+\Z")
+_BROUGHT = regex(r"\benv\s+\$|\bexport\s+\$|printenv|\bbash -l|-lc\b|\$\{?\w*(?:ENV|EXPORT)\w*\}?\s")
 """Text behind a launch that brings variables along in a way that cannot be followed, or starts a login shell."""
 _BATCH = (("SLURM_", "slurm"), ("PBS_", "pbs"), ("LSB_", "lsf"))
 

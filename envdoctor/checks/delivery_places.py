@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from envdoctor import environment
 from envdoctor.checks import UnitContext
 from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.facts import Setting
 from envdoctor.findings import Finding
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Unit
 
-TELLS = re.compile(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
+TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
 """Names that only say what is told: to set them in one place is a choice."""
 MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 FIRST_ROLES = {
@@ -22,8 +23,8 @@ FIRST_ROLES = {
     "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),
 }  # fmt: skip
 """Kind of manifest -> the roles that go first; all others of it are workers."""
-_DOCUMENT = re.compile(r"^---", re.M)
-_ONLY_EXPORTS = re.compile(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
+_DOCUMENT = regex(r"^---", re.M)
+_ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +19,8 @@ from envdoctor.checks.calls import finding
 from envdoctor.entries import MAIN, Program
 from envdoctor.facts import Branch, Call, Place, Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.targets import UNKNOWN, Target
 from envdoctor.units import Command, Unit
@@ -28,7 +29,7 @@ GIVES = ("set", "default", "append", "pass")
 SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
 IMAGES = ("dockerfile", "env-file", "envfile")
 DEEPEST = 4
-ATTRIBUTE = re.compile(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\w+)")
+ATTRIBUTE = regex(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\w+)")
 """An option of the command line, as a condition asks for it."""
 
 

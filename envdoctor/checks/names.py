@@ -11,9 +11,10 @@ from envdoctor.checks import Context, verdicts
 from envdoctor.checks.verdicts import Verdict
 from envdoctor.facts import Setting
 from envdoctor.findings import Edit, Finding, Fix
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
-PLATFORM_TEST = re.compile(r"rocm|hip|amd|mi\d{3}|gfx|cuda|nvidia|vendor|platform|gpu_type|npu|ascend", re.IGNORECASE)
+PLATFORM_TEST = regex(r"rocm|hip|amd|mi\d{3}|gfx|cuda|nvidia|vendor|platform|gpu_type|npu|ascend", re.IGNORECASE)
 """A condition that asks where it runs; what stands under it is not judged by platform."""
 
 

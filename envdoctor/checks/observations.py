@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from envdoctor.checks import Context
 from envdoctor.facts import Observation, Place, Setting
 from envdoctor.findings import Confidence, Finding, Related, Severity
+from envdoctor.records import dataclass, field
 from envdoctor.rulebook import Rule
 
 Scalar = str | int | float | bool | None

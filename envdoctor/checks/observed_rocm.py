@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.checks.observations import Seen, Told, listed
 from envdoctor.facts import Observation
 from envdoctor.findings import Related, Severity
+from envdoctor.regexes import regex
 
 LINKER = "the linker's configuration"
 """Asked last, after the library's own paths and LD_LIBRARY_PATH: where it points decides only if nothing else does."""
@@ -185,8 +185,8 @@ def _pair_verdict(release: str, paired: list[str], far: int | None) -> str:
     return f"AMD's newest table does not list this pair; for this line it lists {listed(paired, 12)}"
 
 
-_GFX_VERSION = re.compile(r"([0-9]{1,2})\.([0-9]{1,3})\.([0-9]{1,3})$")
-_GFX_VARIABLE = re.compile(r"HSA_OVERRIDE_GFX_VERSION(?:_[0-9]+)?$")
+_GFX_VERSION = regex(r"([0-9]{1,2})\.([0-9]{1,3})\.([0-9]{1,3})$")
+_GFX_VARIABLE = regex(r"HSA_OVERRIDE_GFX_VERSION(?:_[0-9]+)?$")
 
 
 def gfx_of(version: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from envdoctor.regexes import regex
+
 _HARMLESS = """
     : . [ [[ alias basename break case cat cd chmod clear conda continue cp cut date declare df dirname do done echo
     elif else esac eval exit export false fi for free function head hostname if in let ln local logger ls lscpu mamba
@@ -14,10 +16,10 @@ _HARMLESS = """
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """Words that begin a command without starting a program that asks for settings of the accelerator."""
-_ASSIGNMENT = re.compile(r"(?:[A-Za-z_]\w*(?:\[[^]]*\])?\+?=)")
-_HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)")
-_SEPARATOR = re.compile(r"&&|\|\||[;|&]")
-_QUOTED = re.compile(r"\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\$\([^()]*\)|`[^`]*`", re.DOTALL)
+_ASSIGNMENT = regex(r"(?:[A-Za-z_]\w*(?:\[[^]]*\])?\+?=)")
+_HEREDOC = regex(r"<<-?\s*[\"']?(\w+)")
+_SEPARATOR = regex(r"&&|\|\||[;|&]")
+_QUOTED = regex(r"\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\$\([^()]*\)|`[^`]*`", re.DOTALL)
 
 
 def commands_in(lines: Sequence[str]) -> Iterator[str]:

@@ -10,15 +10,16 @@ from envdoctor.checks.delivery import finding, judged, place_of
 from envdoctor.checks.relation_lines import HARMLESS, commands_in
 from envdoctor.facts import Launch, Setting, Use
 from envdoctor.findings import Finding, Related
+from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.units.model import Step, Unit
 
 _QUIET = {
-    "python": re.compile(r"\s*(?:$|#|(?:os\.)?environ\b|import\s|from\s+\S+\s+import\b|[\"'])"),
+    "python": regex(r"\s*(?:$|#|(?:os\.)?environ\b|import\s|from\s+\S+\s+import\b|[\"'])"),
 }  # fmt: skip
 """Lines that start nothing and use nothing, by kind of file. Other kinds hold settings only, or, as Dockerfiles, show
 each program that asks for settings of the accelerator as a launch."""
-_MEANT = re.compile(r"overrid|overwrit|re-?set|restore|instead|default", re.IGNORECASE)
+_MEANT = regex(r"overrid|overwrit|re-?set|restore|instead|default", re.IGNORECASE)
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:

@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from envdoctor.catalog import load_catalog
 from envdoctor.catalog_diff import CatalogDiff, compare, releases_of
 from envdoctor.cli import UserError
 from envdoctor.probes.library import LibraryFile, library_file
+from envdoctor.records import fields
 from envdoctor.reports import counted, printable
 
 EPILOG = """
@@ -67,7 +67,12 @@ def as_json(library: LibraryFile, diff: CatalogDiff) -> str:
     facts = {"path": library.path, "version": library.version, "version_text": library.version_text}
     return (
         json.dumps(
-            {"version": 1, "library": facts, **{k: v for k, v in asdict(diff).items() if k != "library"}}, indent=2
+            {
+                "version": 1,
+                "library": facts,
+                **{f.name: getattr(diff, f.name) for f in fields(diff) if f.name != "library"},
+            },
+            indent=2,
         )
         + "\n"
     )

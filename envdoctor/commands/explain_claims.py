@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from envdoctor.claims import CHINESE, Claim, Claims
+from envdoctor.regexes import regex
 
 WIDTH = 100
 LABELS = {
@@ -23,7 +23,7 @@ LABELS = {
         "experiments": "验证方法", "evidence": "依据", "near": "相近的说法", "advice": "有关它的说法",
     },
 }  # fmt: skip
-PIECE = re.compile(r"[\u3400-\u9fff\u3000-\u303f\uff00-\uffef“”]|[^\s\u3400-\u9fff\u3000-\u303f\uff00-\uffef“”]+|\s+")
+PIECE = regex(r"[\u3400-\u9fff\u3000-\u303f\uff00-\uffef“”]|[^\s\u3400-\u9fff\u3000-\u303f\uff00-\uffef“”]+|\s+")
 CLOSING = "，。、；：！？）》”"
 
 

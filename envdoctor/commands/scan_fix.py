@@ -11,6 +11,7 @@ from envdoctor.errors import UserError
 from envdoctor.fixes import apply, ignores, writing
 from envdoctor.fixes.apply import Judge, Made
 from envdoctor.fixes.writing import Change
+from envdoctor.regexes import regex
 from envdoctor.reports import counted, printable
 
 _LINE = regex(rb"[^\n]*\n|[^\n]+")

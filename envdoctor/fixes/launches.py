@@ -14,6 +14,7 @@ from envdoctor.facts import FileFacts, Launch, Place, Setting
 from envdoctor.findings import Edit, Finding
 from envdoctor.fixes.remove import out_of_words, statement_line
 from envdoctor.fixes.spans import on_line, whole_lines
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 BODIES = ("program", "do_group", "compound_statement", "if_statement", "else_clause", "elif_clause")
 INSIDE = ("ERROR", "heredoc_body", "command_substitution", "process_substitution", "string", "raw_string")
 """What a launch can stand in that has no lines of the script itself."""
-_GIVEN = re.compile(r"(?<!\S)([A-Z][A-Z0-9_]*)=(\S+)")
-_BLOCK = re.compile(r"(?:export|set in the environment of all ranks:) (?=[A-Z])")
-_CLOCK = re.compile(r"[ \t]*(?:sudo[ \t]+(?:-\w[ \t]+)*)?(?:\S*/)?(?:rocm-smi|amd-smi)[ \t][^;&|<>`$(\\]*\Z")
-_CLOCK_WORDS = re.compile(r"-\w|--\w[\w-]*(?:=\S+)?|\d+(?:,\d+)*|all|set")
-_DIRECTIVE = re.compile(r"#SBATCH\b")
+_GIVEN = regex(r"(?<!\S)([A-Z][A-Z0-9_]*)=(\S+)")
+_BLOCK = regex(r"(?:export|set in the environment of all ranks:) (?=[A-Z])")
+_CLOCK = regex(r"[ \t]*(?:sudo[ \t]+(?:-\w[ \t]+)*)?(?:\S*/)?(?:rocm-smi|amd-smi)[ \t][^;&|<>`$(\\]*\Z")
+_CLOCK_WORDS = regex(r"-\w|--\w[\w-]*(?:=\S+)?|\d+(?:,\d+)*|all|set")
+_DIRECTIVE = regex(r"#SBATCH\b")
 _ENTRIES = ("kubernetes", "compose")
 
 

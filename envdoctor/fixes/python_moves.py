@@ -6,7 +6,6 @@ Pure functions of the trees of files and places; what is not plain gives no edit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import libcst as cst
@@ -15,13 +14,14 @@ from envdoctor.facts import Place
 from envdoctor.findings import Edit, Finding
 from envdoctor.fixes.python_names import bound, imports, is_import, used
 from envdoctor.fixes.python_tree import Block, Statement, Tree
+from envdoctor.regexes import regex
 
 Trees = Callable[[str], "Tree | None"]
 """The tree of a file; None where it has none."""
 HARMLESS = frozenset({"str", "int", "True", "False", "None"})
 ENVIRONMENT = frozenset({"os", "environ"})
 """Names through which the environment is written: writing it gives them no new meaning."""
-_MAIN = re.compile(r"__name__\s*==\s*[\"']__main__[\"']")
+_MAIN = regex(r"__name__\s*==\s*[\"']__main__[\"']")
 
 
 def above_reader(finding: Finding, trees: Trees) -> tuple[Edit, ...]:

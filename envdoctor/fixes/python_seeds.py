@@ -19,11 +19,12 @@ from envdoctor.fixes.python_names import add_import, reference
 from envdoctor.fixes.python_spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python_switches import at_start
 from envdoctor.fixes.python_tree import Tree, unsafe
+from envdoctor.regexes import regex
 
 SEED = "0"
 """Any number does; it is there to be seen and changed."""
-_CALLS = re.compile(r"([\w.]+)\(seed\)")
-_ALONE = re.compile(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
+_CALLS = regex(r"([\w.]+)\(seed\)")
+_ALONE = regex(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
 Streams = Callable[[str], "tuple[Mapping[str, Any], Program] | None"]
 """The parameters of the rule and the program that a file starts."""
 

@@ -18,13 +18,14 @@ from envdoctor.fixes.python_moves import calls as calls_name
 from envdoctor.fixes.python_names import add_import, reference
 from envdoctor.fixes.python_spawned import spawned_function, top_of
 from envdoctor.fixes.python_tree import Statement, Tree, unsafe
+from envdoctor.regexes import regex
 
 SWITCH = "torch.use_deterministic_algorithms"
 _VALUE = r"False|True|None|-?\d+(?:\.\d+)?|\"[^\"]*\"|torch\.\w+"
-_PLAIN = re.compile(rf"(?:(?P<name>[\w.]+) ?= ?)?(?P<value>{_VALUE})(?:[,;].*)?\Z")
-_WITHOUT = re.compile(r"without (?P<name>\w+)(?:[,;].*)?\Z")
-_DEFAULT = re.compile(r"the default mode\b")
-_VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]+)=(?P<value>\S+)")
+_PLAIN = regex(rf"(?:(?P<name>[\w.]+) ?= ?)?(?P<value>{_VALUE})(?:[,;].*)?\Z")
+_WITHOUT = regex(r"without (?P<name>\w+)(?:[,;].*)?\Z")
+_DEFAULT = regex(r"the default mode\b")
+_VARIABLE = regex(r"(?P<name>[A-Z][A-Z0-9_]+)=(?P<value>\S+)")
 _MODES = ("mode", "torch_compile_mode")
 
 

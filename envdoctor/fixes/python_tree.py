@@ -7,7 +7,6 @@ as it is. Lines count from 1 and columns from 1, in characters, as places do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 import libcst as cst
@@ -15,6 +14,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from envdoctor.facts import Place
 from envdoctor.findings import Edit, Fix
+from envdoctor.records import dataclass, field
 
 STRANGE = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 """Characters that some take for the end of a line: files with them are left alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from envdoctor import checks
 from envdoctor.catalog import Catalog
@@ -14,6 +14,7 @@ from envdoctor.live.job import RANKS
 from envdoctor.live.names import with_library
 from envdoctor.live.target import library_in_use, target_of
 from envdoctor.probes.sheet import Node
+from envdoctor.records import replace
 from envdoctor.rulebook import LEVELS, Rule
 from envdoctor.targets import Target
 

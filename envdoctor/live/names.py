@@ -7,11 +7,11 @@ The absence counts only where the list of names is complete.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from envdoctor.facts import Place
 from envdoctor.findings import Finding, Related
 from envdoctor.probes.library import LibraryFile
+from envdoctor.records import replace
 
 FAMILIES = ("NCCL_", "RCCL_", "MSCCL_", "NPKIT_")
 """Families whose names are told from a library's constants."""

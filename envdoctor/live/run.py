@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.catalog import load_catalog
@@ -20,6 +20,7 @@ from envdoctor.probes.library import library_file
 from envdoctor.probes.node import examine
 from envdoctor.probes.runner import RecordedRunner, Runner, SystemRunner
 from envdoctor.probes.sheet import Node
+from envdoctor.records import replace
 from envdoctor.rulebook import Rule, load_rulebook
 
 EXEC_ONLY = "the environment is that of process {} at its exec; what the program set later does not show there"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Thread
 from typing import Literal
 
@@ -12,6 +12,7 @@ from envdoctor.probes.files import NodeFiles
 from envdoctor.probes.keys import Scalar, fits
 from envdoctor.probes.library import LibraryFile, library_file
 from envdoctor.probes.runner import CommandResult, Runner
+from envdoctor.records import replace
 
 Status = Literal["ok", "absent", "failed", "skipped"]
 Depth = Literal["files", "torch"]

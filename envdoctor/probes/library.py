@@ -12,12 +12,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from envdoctor.facts import Place, Problem
 from envdoctor.probes.elf import SHT_NOBITS, Elf, ElfError, read_bytes, read_elf
+from envdoctor.records import replace
 
 Kind = Literal["nccl", "rccl", "neither"]
 Build = Literal["release", "debug", "unknown"]

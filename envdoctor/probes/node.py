@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
@@ -34,6 +34,7 @@ from envdoctor.probes.parts import Torch
 from envdoctor.probes.recorded import read_recorded
 from envdoctor.probes.runner import Runner
 from envdoctor.probes.sheet import HIP_RUNTIME, Node, install_of
+from envdoctor.records import replace
 
 BAD_DATA = (OSError, ValueError, LookupError, TypeError)
 """What code raises on data of a shape that nobody foresaw: the probe fails, and says so."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.facts import Branch, Component, FileFacts, Inclusion, Problem, Scope, Setting
 from envdoctor.readers.embedded import merge, next_order, read_embedded
+from envdoctor.records import replace
 from envdoctor.source import Source
 
 MOST_SETTINGS = 10_000

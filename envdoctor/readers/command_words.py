@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from envdoctor.readers.embedded import MappedSource, mapped
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh")
 INITS = ("tini", "dumb-init", "env", "--", "-g", "-s", "exec")
 """What may stand before the shell without changing what it runs."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
-_SHELL_FLAG = re.compile(r"-[a-z]*c[a-z]*")
-_SHELL_OPTION = re.compile(r"[-+][A-Za-z]+|--\w+|pipefail|errexit")
+_PLAIN = regex(r"[A-Za-z0-9_./:=@%+,-]+")
+_SHELL_FLAG = regex(r"-[a-z]*c[a-z]*")
+_SHELL_OPTION = regex(r"[-+][A-Za-z]+|--\w+|pipefail|errexit")
 
 
 @dataclass(frozen=True, slots=True)

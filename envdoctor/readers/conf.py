@@ -15,19 +15,20 @@ from envdoctor.facts import Channel, FileFacts, Setting, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
 from envdoctor.readers.embedded import is_embedded
 from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LIBRARY_PREFIXES = ("NCCL_", "RCCL_")
 
-_LINE = re.compile(r"(?m)^(?!#)([^=\n]*)=([^\n]*)$")
-_PLAIN = re.compile(r"(?m)^([A-Z_][A-Z0-9_]*)=([^\n]*)$")
-_SECTION = re.compile(r"(?m)^[ \t]*\[[^\]\n]+\][ \t]*$")
-_SPARK = re.compile(
+_LINE = regex(r"(?m)^(?!#)([^=\n]*)=([^\n]*)$")
+_PLAIN = regex(r"(?m)^([A-Z_][A-Z0-9_]*)=([^\n]*)$")
+_SECTION = regex(r"(?m)^[ \t]*\[[^\]\n]+\][ \t]*$")
+_SPARK = regex(
     r"(?m)^[ \t]*spark\.(?:executorEnv|yarn\.appMasterEnv|kubernetes\.driverEnv)\.([A-Za-z_]\w*)"
     r"(?:[ \t]*=[ \t]*|[ \t]+)(\S(?:[^\n]*\S)?)"
 )
-_MCA_LIST = re.compile(r"(?m)^[ \t]*mca_base_env_list[ \t]*=[ \t]*([^\n]*)$")
-_MCA_ITEM = re.compile(r"([A-Za-z_]\w*)(?:=([^;]*))?")
+_MCA_LIST = regex(r"(?m)^[ \t]*mca_base_env_list[ \t]*=[ \t]*([^\n]*)$")
+_MCA_ITEM = regex(r"([A-Za-z_]\w*)(?:=([^;]*))?")
 
 
 def read(source: Source, kind: str) -> FileFacts:

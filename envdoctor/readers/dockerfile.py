@@ -7,7 +7,6 @@ ARG and RUN export set is gone at run time (Dockerfile reference).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Channel, Component, Exported, FileFacts, Op, Scope, Setting, Value
 from envdoctor.readers import shebang_kind
@@ -17,6 +16,7 @@ from envdoctor.readers.dockerfile_lines import GAP, Instruction, escape_of, inst
 from envdoctor.readers.dockerfile_words import Pair, exec_words, flags_end, pairs, unquoted, words
 from envdoctor.readers.substitution import Part, Reference, resolve, value_of
 from envdoctor.readers.template_mask import Masked, mask
+from envdoctor.records import dataclass, field
 from envdoctor.source import Source
 
 LARGEST = 4_000_000

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 GAP = "\0"
 """Stands for a character that the builder drops (escape at a line end, comment lines), so that offsets hold."""
 
-_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w+)[ \t]*=[ \t]*(\S+)[ \t]*\r?(?:\n|$)")
-_KEYWORD = re.compile(r"[ \t]*([A-Za-z]+)(?=\s|$)[ \t]*")
-_HERE = re.compile(r"(?<!<)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2(?=[\s;|&>)]|$)")
+_DIRECTIVE = regex(r"[ \t]*#[ \t]*(\w+)[ \t]*=[ \t]*(\S+)[ \t]*\r?(?:\n|$)")
+_KEYWORD = regex(r"[ \t]*([A-Za-z]+)(?=\s|$)[ \t]*")
+_HERE = regex(r"(?<!<)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2(?=[\s;|&>)]|$)")
 _HERE_KEYWORDS = ("RUN", "COPY", "ADD")
 
 

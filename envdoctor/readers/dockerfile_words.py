@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.readers.command_words import Word
 from envdoctor.readers.dockerfile_lines import GAP
 from envdoctor.readers.quoted_text import double_quoted, plain
 from envdoctor.readers.substitution import Part, Reference, reference_at
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_LIST = re.compile(rf"[\s{GAP}]*\[(?:[\s{GAP},]|{_STRING})*\][\s{GAP}]*")
-_FLAG = re.compile(rf"[\s{GAP}]*(--[a-z][\w-]*(?:=\S*)?)(?=\s)")
+_LIST = regex(rf"[\s{GAP}]*\[(?:[\s{GAP},]|{_STRING})*\][\s{GAP}]*")
+_FLAG = regex(rf"[\s{GAP}]*(--[a-z][\w-]*(?:=\S*)?)(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from envdoctor.facts import Branch, FileFacts, Place, Scope
 from envdoctor.readers.kinds import READERS
+from envdoctor.records import dataclass, field, replace
 from envdoctor.source import Source
 
 if TYPE_CHECKING:

@@ -8,27 +8,28 @@ several lines in quotes), DeepSpeed launcher/runner.py (split at the first `=`, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
 from envdoctor.facts import Channel, Exported, FileFacts, Op, Setting, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
 from envdoctor.readers.embedded import is_embedded
 from envdoctor.readers.quoted_text import unescaped
 from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.records import dataclass, replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LONGEST = 10_000
 """Characters that a value in quotes may have where it goes on over lines."""
 
-_LINE = re.compile(r"(?m)^[ \t]*(export[ \t]+)?([A-Za-z_]\w*)([ \t]*)(\+?=)(?P<value>[^\n]*)")
-_BARE = re.compile(r"(?m)^[ \t]*([A-Z_][A-Z0-9_]*)[ \t]*$")
-_INLINE_COMMENT = re.compile(r"(?:^|[ \t]+)#.*$")
-_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
-_SCRIPT = re.compile(
+_LINE = regex(r"(?m)^[ \t]*(export[ \t]+)?([A-Za-z_]\w*)([ \t]*)(\+?=)(?P<value>[^\n]*)")
+_BARE = regex(r"(?m)^[ \t]*([A-Z_][A-Z0-9_]*)[ \t]*$")
+_INLINE_COMMENT = regex(r"(?:^|[ \t]+)#.*$")
+_LINE_END = regex(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_SCRIPT = regex(
     r"(?m)^[ \t]*(?:if|elif|then|else|fi|for|while|do|done|case|esac|source|\.|function|unset|set|echo|return)"
     r"(?:[ \t;]|$)|^\w+[ \t]*\(\)"
 )
-_NO_SIGN = re.compile(r"(?m)^(?![^\n]*=).*$")
+_NO_SIGN = regex(r"(?m)^(?![^\n]*=).*$")
 
 
 @dataclass(frozen=True, slots=True)

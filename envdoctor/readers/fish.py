@@ -7,11 +7,12 @@ exported already stays so. `set -q A` asks whether A is set. Several values reac
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from envdoctor.facts import Branch, Exported, FileFacts, Op, Scope, Value
 from envdoctor.readers.statement_reader import StatementReader, joined
 from envdoctor.readers.statements import Language, Scanner, Statement, Word
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LANGUAGE = Language(in_double='"$\\', in_single="'\\", brackets={"(": ")"}, multiline=True)
@@ -22,7 +23,7 @@ LONG = {
     "export": "x", "unexport": "u", "global": "g", "universal": "U", "local": "l", "function": "f", "erase": "e",
     "query": "q", "append": "a", "prepend": "p", "path": "", "unpath": "", "show": "S", "names": "n",
 }  # fmt: skip
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
+ASSIGNMENT = regex(r"([A-Za-z_]\w*)=")
 
 
 def read(source: Source, kind: str) -> FileFacts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envdoctor.facts import Channel, Component, Exported, FileFacts, Inclusion, Op, Scope, Setting, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
@@ -17,19 +16,21 @@ from envdoctor.readers.ini_entries import UNIT_SECTIONS, Entry, entries
 from envdoctor.readers.quoted_text import unescaped
 from envdoctor.readers.statement_reader import TELLING
 from envdoctor.readers.yaml_keys import VARIABLE, names_environment, names_forwarding, names_script
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 MOST_COMMANDS = 500
 
-_UNIT_WORD = re.compile(r"(?:[^\s\"'\\]+|\\[^\n]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')+", re.DOTALL)
-_QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ASSIGNMENT = re.compile(r"[\"']?([A-Za-z_]\w*)=")
-_PAIR = re.compile(r"(?<![\w\"'])([A-Za-z_]\w*)=(\"[^\"\n]*\"|'[^'\n]*'|[^,\n]*)")
-_LINE_PAIR = re.compile(r"\s*(?:([DRU]+):)?([A-Za-z_]\w*)\s*=\s*(.*)")
-_SPECIFIER = re.compile(r"%[A-Za-z]")
-_SUPERVISED = re.compile(r"%\(ENV_(\w+)\)s|%\(\w+\)\w")
-_TOX = re.compile(r"\{env:(\w+)(?::([^}]*))?\}|\{\w+\}")
-_EXEC_PREFIX = re.compile(r"[@:+!-]*")
+_UNIT_WORD = regex(r"(?:[^\s\"'\\]+|\\[^\n]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')+", re.DOTALL)
+_QUOTED = regex(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ASSIGNMENT = regex(r"[\"']?([A-Za-z_]\w*)=")
+_PAIR = regex(r"(?<![\w\"'])([A-Za-z_]\w*)=(\"[^\"\n]*\"|'[^'\n]*'|[^,\n]*)")
+_LINE_PAIR = regex(r"\s*(?:([DRU]+):)?([A-Za-z_]\w*)\s*=\s*(.*)")
+_SPECIFIER = regex(r"%[A-Za-z]")
+_SUPERVISED = regex(r"%\(ENV_(\w+)\)s|%\(\w+\)\w")
+_TOX = regex(r"\{env:(\w+)(?::([^}]*))?\}|\{\w+\}")
+_EXEC_PREFIX = regex(r"[@:+!-]*")
 
 
 def read(source: Source, kind: str) -> FileFacts:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 UNIT_SECTIONS = {"Unit", "Service", "Install", "Manager", "Container", "Pod", "Kube", "Socket", "Mount", "Slice"}
 
-_SECTION = re.compile(r"[ \t]*\[([^\]\n]+)\]")
-_ENTRY = re.compile(r"([ \t]*)([A-Za-z_][\w.:/-]*(?: [\w.-]+)*)[ \t]*[=:][ \t]*")
+_SECTION = regex(r"[ \t]*\[([^\]\n]+)\]")
+_ENTRY = regex(r"([ \t]*)([A-Za-z_][\w.:/-]*(?: [\w.-]+)*)[ \t]*[=:][ \t]*")
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ kept.
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 
 from envdoctor.facts import FileFacts, Scope
@@ -19,6 +18,7 @@ from envdoctor.readers.template_mask import mask
 from envdoctor.readers.yaml_keys import names_environment
 from envdoctor.readers.yaml_kinds import CONFIGURATION, Context, Kind, keys_of, kind_of_keys, kind_of_list
 from envdoctor.readers.yaml_walk import BUDGET
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LARGEST_SCANNED = 500_000
@@ -30,8 +30,8 @@ BATCH = Kind("configuration", "task", "AWS Batch")
 VS_CODE = Kind("configuration", "configuration", "VS Code")
 DEV_CONTAINER = Kind("configuration", "configuration", "dev container")
 
-_KEY = re.compile(r'"([A-Za-z_][\w.-]{2,60})"\s*:\s*(?=[\[{])')
-_COMMAND = re.compile(r'"(?:command|commands|args|script|scripts|entryPoint|entrypoint)"\s*:\s*["\[{]')
+_KEY = regex(r'"([A-Za-z_][\w.-]{2,60})"\s*:\s*(?=[\[{])')
+_COMMAND = regex(r'"(?:command|commands|args|script|scripts|entryPoint|entrypoint)"\s*:\s*["\[{]')
 _KEYS = (
     (ECS, {"containerDefinitions", "taskDefinition", "taskDefinitionArn", "ContainerDefinitions"}),
     (SAGEMAKER, {"AlgorithmSpecification", "TrainingJobName", "TrainingJobDefinition", "ModelPackageName"}),

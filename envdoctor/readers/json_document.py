@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from envdoctor.facts import Place
 from envdoctor.readers.json_scan import OPEN
 from envdoctor.readers.nodes import Node, ScalarNode
 from envdoctor.readers.quoted_text import Text, double_quoted, plain
 from envdoctor.readers.template_mask import Masked
 from envdoctor.readers.yaml_nodes import Document
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 QUOTES = ('"', "'", '"""', "'''")
 ESCAPING = ('"', '"""', OPEN)
 
-_LINE_CONTINUED = re.compile(r"\\[ \t]*\n\s*")
+_LINE_CONTINUED = regex(r"\\[ \t]*\n\s*")
 
 
 class JsonDocument(Document):

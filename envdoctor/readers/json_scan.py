@@ -7,10 +7,11 @@ The parser of the standard library gives no places, keeps the last of equal keys
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import unescaped
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 MOST_NODES = 300_000
 """Nodes kept of one file; a file with more is data."""
@@ -19,14 +20,14 @@ DEEPEST = 100
 
 OPEN = "open"
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r'(?P<string>"[^"\\\n]*(?:\\.[^"\\\n]*)*"?)'
     r"|(?P<single>'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)"
     r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>:)"
     r"|(?P<line_comment>//[^\n]*|#[^\n]*)|(?P<block_comment>/\*)"
     r"|(?P<word>[^\s,:\[\]{}\"'#/]+|/)"
 )
-_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_NUMBER = regex(r"-?\d[\d.eE+-]*")
 
 
 @dataclass(slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.facts import Inclusion, Scope
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.yaml_keys import names_environment
 from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import items
 from envdoctor.readers.yaml_walk import Walker
+from envdoctor.records import replace
 
 ENVIRONMENTS = {"setenv", "set_env", "set-env", "_env"}
 """Keys that name an environment and do not say so by a word of their own (tox)."""

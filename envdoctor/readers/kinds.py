@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
+
+from envdoctor.regexes import regex
 
 READERS = {
     "shell": "shell", "python": "python", "dockerfile": "dockerfile", "yaml": "yaml", "json": "json", "toml": "toml",
@@ -46,8 +47,8 @@ PROGRAMS = {
 }  # fmt: skip
 MODULE_MARK = b"#%Module"
 
-_VARIANT = re.compile(r"(dockerfile|containerfile|makefile)[._-]")
-_ENV_FILE = re.compile(r".*\.env(?:[._-][\w-]+)*|(?:.*[_-])?env(?:[_-]?(?:vars?|file))?")
+_VARIANT = regex(r"(dockerfile|containerfile|makefile)[._-]")
+_ENV_FILE = regex(r".*\.env(?:[._-][\w-]+)*|(?:.*[_-])?env(?:[_-]?(?:vars?|file))?")
 
 
 def kind_of(path: str, head: bytes = b"", docs: bool = False) -> str | None:

@@ -8,7 +8,6 @@ shell. A variable that is not exported has the channel "argument": it is one of 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from envdoctor.facts import Branch, FileFacts, Inclusion, Op, Scope, Setting, Use, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
@@ -16,24 +15,26 @@ from envdoctor.readers.kinds import kind_of
 from envdoctor.readers.make_lines import logical_lines, recipe_source, resolved
 from envdoctor.readers.statement_reader import MOST_COMMANDS, TELLING
 from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 OPS: dict[str, Op] = {"?=": "default", "+=": "append"}
 
 _MODIFIERS = r"[ ]*(?:(?P<modifiers>(?:(?:override|export|private)[ \t]+)+))?"
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = regex(
     _MODIFIERS + r"(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>\?=|::?:?=|\+=|!=|=)[ \t]*"
     r"(?P<value>[^#\n\\]*(?:\\(?:.|\n)[^#\n\\]*)*)"
 )
-_RULE = re.compile(r"(?P<targets>[^\s=:#][^=:#\n]*)::?(?!=)(?P<rest>[^\n]*)")
-_EXPORT = re.compile(r"[ ]*(?P<word>export|unexport)\b(?P<names>[^=#\n]*)$")
-_CONDITION = re.compile(r"[ \t]*(ifdef|ifndef|ifeq|ifneq|else|endif)\b")
-_INCLUDE = re.compile(r"[ ]*[-s]?include[ \t]+(\S+)")
-_DEFINE = re.compile(r"[ ]*(?:override[ \t]+|export[ \t]+)*define\b")
-_REFERENCE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
-_DEFINED = re.compile(r"[ \t]*ifn?def[ \t]+([A-Za-z_]\w*)")
-_CONTINUED = re.compile(r"[ \t]*\\\n[ \t]*")
-_PREFIX = re.compile(r"[ \t]*[@+-]*[ \t]*")
+_RULE = regex(r"(?P<targets>[^\s=:#][^=:#\n]*)::?(?!=)(?P<rest>[^\n]*)")
+_EXPORT = regex(r"[ ]*(?P<word>export|unexport)\b(?P<names>[^=#\n]*)$")
+_CONDITION = regex(r"[ \t]*(ifdef|ifndef|ifeq|ifneq|else|endif)\b")
+_INCLUDE = regex(r"[ ]*[-s]?include[ \t]+(\S+)")
+_DEFINE = regex(r"[ ]*(?:override[ \t]+|export[ \t]+)*define\b")
+_REFERENCE = regex(r"\$[({]([A-Za-z_]\w*)[)}]")
+_DEFINED = regex(r"[ \t]*ifn?def[ \t]+([A-Za-z_]\w*)")
+_CONTINUED = regex(r"[ \t]*\\\n[ \t]*")
+_PREFIX = regex(r"[ \t]*[@+-]*[ \t]*")
 
 
 def read(source: Source, kind: str) -> FileFacts:

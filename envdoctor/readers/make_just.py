@@ -14,16 +14,15 @@ from envdoctor.readers.kinds import shebang_kind
 from envdoctor.readers.make_lines import just_source, logical_lines, resolved
 from envdoctor.readers.quoted_text import unescaped
 from envdoctor.readers.statement_reader import MOST_COMMANDS, TELLING
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
-_ASSIGNMENT = re.compile(r"(export[ \t]+)?([A-Za-z_][\w-]*)[ \t]*:=[ \t]*([^\n]*)")
-_SETTING = re.compile(r"set[ \t]+([\w-]+)(?:[ \t]*:=[ \t]*([^\n]*))?")
-_HEADER = re.compile(r"@?([A-Za-z_][\w-]*)([^:\n]*):(?!=)")
-_PARAMETER = re.compile(r"\$([A-Za-z_]\w*)(?:=(\"[^\"\n]*\"|'[^'\n]*'|[^\s:]+))?")
-_STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'")
-_ENV_CALL = re.compile(
-    r"\benv(?:_var(?:_or_default)?)?\(\s*[\"'](\w+)[\"']\s*(?:,\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'))?\s*\)"
-)
+_ASSIGNMENT = regex(r"(export[ \t]+)?([A-Za-z_][\w-]*)[ \t]*:=[ \t]*([^\n]*)")
+_SETTING = regex(r"set[ \t]+([\w-]+)(?:[ \t]*:=[ \t]*([^\n]*))?")
+_HEADER = regex(r"@?([A-Za-z_][\w-]*)([^:\n]*):(?!=)")
+_PARAMETER = regex(r"\$([A-Za-z_]\w*)(?:=(\"[^\"\n]*\"|'[^'\n]*'|[^\s:]+))?")
+_STRING = regex(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'")
+_ENV_CALL = regex(r"\benv(?:_var(?:_or_default)?)?\(\s*[\"'](\w+)[\"']\s*(?:,\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'))?\s*\)")
 
 
 def read(source: Source, kind: str) -> FileFacts:

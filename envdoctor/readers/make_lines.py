@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from envdoctor.facts import Setting
 from envdoctor.readers.embedded import MappedSource, mapped
 from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
-_MAKE_PIECE = re.compile(r"\$\$|\$\(([A-Za-z_]\w*)\)")
-_INTERPOLATION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*)\s*\}\}|\{\{[^}\n]*\}\}")
+_MAKE_PIECE = regex(r"\$\$|\$\(([A-Za-z_]\w*)\)")
+_INTERPOLATION = regex(r"\{\{\s*([A-Za-z_][\w-]*)\s*\}\}|\{\{[^}\n]*\}\}")
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:

@@ -6,12 +6,12 @@ prompt are commands.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.facts import FileFacts, Scope
 from envdoctor.readers.collector import Collector
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 MOST_BLOCKS = 2000
@@ -26,10 +26,10 @@ LANGUAGES = {
 }  # fmt: skip
 CONSOLES = {"console", "shell-session", "terminal", "shellsession"}
 
-_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\{?(?:code-block\}|code-cell\}|code\})?[ \t]*([\w+.-]*)([^\n`]*)$")
-_DIRECTIVE = re.compile(r"([ \t]*)\.\. (?:code-block|code|sourcecode|prompt|highlight-code)::[ \t]*([\w-]+)[ \t]*$")
-_OPTION = re.compile(r"[ \t]+:[\w-]+:")
-_PROMPT = re.compile(r"(?:\([\w.-]+\)[ \t]*)?(?:[\w.@~:/\[\] -]*[$#%]|>)[ \t]+")
+_FENCE = regex(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\{?(?:code-block\}|code-cell\}|code\})?[ \t]*([\w+.-]*)([^\n`]*)$")
+_DIRECTIVE = regex(r"([ \t]*)\.\. (?:code-block|code|sourcecode|prompt|highlight-code)::[ \t]*([\w-]+)[ \t]*$")
+_OPTION = regex(r"[ \t]+:[\w-]+:")
+_PROMPT = regex(r"(?:\([\w.-]+\)[ \t]*)?(?:[\w.@~:/\[\] -]*[$#%]|>)[ \t]+")
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ Sources: modulefile(5) of Environment Modules, Lmod user guide: `setenv` and `pu
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from envdoctor.facts import Branch, FileFacts, Op, Value
 from envdoctor.readers.statement_reader import StatementReader, joined
 from envdoctor.readers.statements import Language, Scanner, Statement, Word
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 TCL = Language(
@@ -21,8 +22,8 @@ DEEPEST = 20
 PATHS = ("prepend-path", "append-path", "prepend_path", "append_path")
 SETTERS: dict[str, Op] = {"setenv": "set", "pushenv": "set", **dict.fromkeys(PATHS, "append")}
 
-_ENVIRONMENT = re.compile(r"\$(?:::)?env\(([A-Za-z_]\w*)\)|\[\s*getenv\s+([A-Za-z_]\w*)[^\]]*\]")
-_EXISTS = re.compile(r"\binfo\s+exists\s+(?:::)?env\((\w+)\)")
+_ENVIRONMENT = regex(r"\$(?:::)?env\(([A-Za-z_]\w*)\)|\[\s*getenv\s+([A-Za-z_]\w*)[^\]]*\]")
+_EXISTS = regex(r"\binfo\s+exists\s+(?:::)?env\((\w+)\)")
 
 
 def read(source: Source, kind: str) -> FileFacts:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from envdoctor.facts import Branch, FileFacts, Op, Setting, Use, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
 from envdoctor.readers.quoted_text import unescaped
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LONGEST_SHOWN = 200
 SETTERS: dict[str, Op] = {"setenv": "set", "pushenv": "set", "prepend_path": "append", "append_path": "append"}
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"(?P<comment>--(?!\[=*\[)[^\n]*)|(?P<long>(?:--)?\[(=*)\[)"
     r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
     r"|(?P<call>\b(?:setenv|pushenv|prepend_path|append_path|unsetenv|os\.getenv)\s*\(\s*)"
     r"|(?P<local>\blocal\s+([A-Za-z_]\w*)\s*=\s*)"
     r"|(?P<word>\b(?:if|elseif|else|for|while|function|repeat|do|then|end|until)\b)"
 )
-_STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|(\d[\d.]*)|([A-Za-z_]\w*)")
-_GLUE = re.compile(r"\s*\.\.\s*")
-_GETENV = re.compile(r"os\.getenv\s*\(\s*[\"'](\w+)[\"']")
+_STRING = regex(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|(\d[\d.]*)|([A-Za-z_]\w*)")
+_GLUE = regex(r"\s*\.\.\s*")
+_GETENV = regex(r"os\.getenv\s*\(\s*[\"'](\w+)[\"']")
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ other languages are passed over.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.facts import FileFacts, Place, Problem, Scope
@@ -16,6 +15,7 @@ from envdoctor.readers.embedded import mapped, merge, moved, next_order, read_em
 from envdoctor.readers.kinds import kind_of
 from envdoctor.readers.notebook_cells import Cell, Notebook
 from envdoctor.readers.notebook_magics import OS, Converted, convert
+from envdoctor.records import fields, replace
 from envdoctor.source import Source
 
 if TYPE_CHECKING:

@@ -5,21 +5,21 @@ Source: nbformat 4 (`cells`, `source`) and 3 (`worksheets`, `input`); a source i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.readers.json_scan import scan
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode
 from envdoctor.readers.quoted_text import double_quoted, plain
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 MOST_CODE = 3_500_000
 """Characters of code that are read of one notebook."""
 
-_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-_BLANK = re.compile(r"[\s,:]*")
-_WORD = re.compile(r'[^\s,:\[\]{}"]+')
+_BRACKET = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+_STRING = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_BLANK = regex(r"[\s,:]*")
+_WORD = regex(r'[^\s,:\[\]{}"]+')
 
 
 @dataclass(frozen=True, slots=True)

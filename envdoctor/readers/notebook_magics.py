@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from envdoctor.readers.quoted_text import Text
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 OS = "_notebook_os"
 """The name under which `os` is imported in front of the cells that need it."""
@@ -19,16 +20,16 @@ PASSING = {"time", "timeit", "capture", "prun", "memit", "heat", "mprun", "lprun
 SHELL_CELLS = {"bash", "sh", "zsh", "system", "sx", "!"}
 
 # Databricks notebooks write the language of a cell with one percent sign.
-_CELL_MAGIC = re.compile(r"\s*(%%|%(?=sh\b|(?:md|sql|scala|r|fs)\b[ \t]*\n))([!\w]+)([^\n]*)\n?")
-_LINE = re.compile(r"(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w, ]*=[ \t]*)?(?P<sign>!{1,2}|%)(?P<rest>[^\n]*)")
-_AUTOMATIC = re.compile(
+_CELL_MAGIC = regex(r"\s*(%%|%(?=sh\b|(?:md|sql|scala|r|fs)\b[ \t]*\n))([!\w]+)([^\n]*)\n?")
+_LINE = regex(r"(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w, ]*=[ \t]*)?(?P<sign>!{1,2}|%)(?P<rest>[^\n]*)")
+_AUTOMATIC = regex(
     r"(?P<indent>[ \t]*)(?P<target>)(?P<sign>)(?P<rest>(?:pip3?|conda|mamba|ls|ll|cd|pwd|cat|mkdir|cp|mv|rm|rmdir|head"
     r"|tail|env|set_env)\b(?![ \t]*[=(\[,:+]|\.)[^\n]*)"
 )
-_HELP = re.compile(r"[ \t]*\?{1,2}[\w.]|[ \t]*[\w.]+\?{1,2}[ \t]*$")
-_ENV = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:[ \t]*=[ \t]*|[ \t]+)([^\n]*)")
-_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
-_VARIABLE = re.compile(r"\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)")
+_HELP = regex(r"[ \t]*\?{1,2}[\w.]|[ \t]*[\w.]+\?{1,2}[ \t]*$")
+_ENV = regex(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:[ \t]*=[ \t]*|[ \t]+)([^\n]*)")
+_FIELD = regex(r"\{([A-Za-z_]\w*)\}")
+_VARIABLE = regex(r"\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)")
 _QUOTING = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"}
 
 

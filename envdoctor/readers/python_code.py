@@ -8,15 +8,16 @@ import warnings
 from bisect import bisect_right
 
 from envdoctor.facts import Place, Problem
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LARGEST = 4_000_000
 """Characters above which a file is not parsed: the tree of a larger one takes more than 250 MB of memory, and
 Python files of that size are generated data."""
-LINE_END = re.compile(r"\r\n?|\n")
-WIDE = re.compile(r"[^\x00-\x7f][^\n]*")
-TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-NOT_BREAK = re.compile(r"[^\r\n]")
+LINE_END = regex(r"\r\n?|\n")
+WIDE = regex(r"[^\x00-\x7f][^\n]*")
+TEMPLATE = regex(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+NOT_BREAK = regex(r"[^\r\n]")
 
 
 class Code:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from envdoctor.facts import Branch, Launch, Op, Scope, Setting, Value
 from envdoctor.readers.command_words import Word, command_source, script_of
@@ -17,9 +16,11 @@ from envdoctor.readers.python_scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVE
 from envdoctor.readers.python_shell import LAUNCHERS, PROGRAM_CALLS, SHELL_CALLS, List, Simple, is_flag, program_of
 from envdoctor.readers.python_text import MARK, UNKNOWN, Text, Texts, joined
 from envdoctor.readers.python_words import is_capitals
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 
-ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)", re.DOTALL)
-TELLING = re.compile(r"=|\b(?:" + "|".join(sorted(LAUNCHERS)) + r")\b")
+ASSIGNMENT = regex(r"([A-Z][A-Z0-9_]+)=(.*)", re.DOTALL)
+TELLING = regex(r"=|\b(?:" + "|".join(sorted(LAUNCHERS)) + r")\b")
 """What a command holds that sets a variable or starts ranks."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import NamedTuple
 
 from envdoctor.facts import Channel, FileFacts, Op, Place, Setting, Use, Value
@@ -11,12 +10,13 @@ from envdoctor.readers.python_code import Code
 from envdoctor.readers.python_names import Names
 from envdoctor.readers.python_scopes import Outline, Where
 from envdoctor.readers.python_values import Values
+from envdoctor.regexes import regex
 
 COMMENT_LINES = 20
 ORDERS = 10
 """Bits of `order` that number the facts of one statement; the bits above are the position of the statement."""
-CODE_BEFORE_COMMENT = re.compile(r"(?:[^#\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*#")
-QUOTED = re.compile(r"[A-Za-z]{0,2}('''|\"\"\"|'|\")")
+CODE_BEFORE_COMMENT = regex(r"(?:[^#\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*#")
+QUOTED = regex(r"[A-Za-z]{0,2}('''|\"\"\"|'|\")")
 
 
 class Given(NamedTuple):

@@ -6,15 +6,16 @@ import re
 
 from envdoctor.facts import FileFacts, Op, Scope, Setting, Value
 from envdoctor.readers.python_code import Code
+from envdoctor.regexes import regex
 
 STRING = r"(?P<{0}q>['\"])(?P<{0}>[^'\"\\\n]*)(?P={0}q)"
 CALLS = r"(?:(?P<set>os\.environ\[\s*)|(?P<default>os\.environ\.setdefault\(\s*)|(?P<put>os\.putenv\(\s*))"
-LINE = re.compile(
+LINE = regex(
     r"(?P<indent>[ \t]*)" + CALLS + STRING.format("name") + r"(?(set)\s*\]\s*=(?!=)|\s*,)\s*" + STRING.format("value")
     + r"(?(set)|\s*\))\s*;?\s*(?:#+(?P<comment>.*))?$"
 )  # fmt: skip
-FUNCTION = re.compile(r"([ \t]*)(?:async\s+)?def\s+(\w+)")
-LONG = re.compile(r"'''|\"\"\"")
+FUNCTION = regex(r"([ \t]*)(?:async\s+)?def\s+(\w+)")
+LONG = regex(r"'''|\"\"\"")
 LINE_LENGTH = 1000
 
 

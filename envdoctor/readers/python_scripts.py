@@ -10,17 +10,18 @@ from envdoctor.readers.python_mappings import name_of
 from envdoctor.readers.python_scopes import Where
 from envdoctor.readers.python_shell import Simple
 from envdoctor.readers.python_words import denies_script, says_log, says_runner, says_script
+from envdoctor.regexes import regex
 
-EXPORT = re.compile(r"(?:^|[\n;&|'\"(]|\bdo\b|\bthen\b)\s*export\s+[A-Za-z_]\w*=")
-PREFIX = re.compile(r"^\s*[A-Z][A-Z0-9_]+=\S*\s+\S")
-BATCH = re.compile(r"^\s*#!\s*/\S*(?:/|env\s+)(?:ba|z|k|da)?sh\b|^#SBATCH|^#PBS", re.MULTILINE)
-COMMAND = re.compile(
+EXPORT = regex(r"(?:^|[\n;&|'\"(]|\bdo\b|\bthen\b)\s*export\s+[A-Za-z_]\w*=")
+PREFIX = regex(r"^\s*[A-Z][A-Z0-9_]+=\S*\s+\S")
+BATCH = regex(r"^\s*#!\s*/\S*(?:/|env\s+)(?:ba|z|k|da)?sh\b|^#SBATCH|^#PBS", re.MULTILINE)
+COMMAND = regex(
     r"\s*(?:[A-Z][A-Z0-9_]+=\S+\s+)*(?:/\S+/)?"
     r"(?:mpirun|mpiexec|srun|docker run|podman run|torchrun|deepspeed|horovodrun)\s"
 )
-FLAGS = re.compile(r"\s*(?:-x|-genv)\s+[A-Z][A-Z0-9_]+=")
+FLAGS = regex(r"\s*(?:-x|-genv)\s+[A-Z][A-Z0-9_]+=")
 """Flags that set variables, to be put into a command."""
-GIVES = re.compile(r"(?:^|\s)[A-Z][A-Z0-9_]+=")
+GIVES = regex(r"(?:^|\s)[A-Z][A-Z0-9_]+=")
 TRANSPARENT = {
     "join", "format", "dedent", "strip", "rstrip", "lstrip", "encode", "replace", "cleandoc", "Template", "quote",
     "substitute", "list", "tuple", "expandvars",

@@ -10,17 +10,16 @@ from envdoctor.readers.embedded import MappedSource, mapped
 from envdoctor.readers.python_code import Code
 from envdoctor.readers.python_scopes import Where
 from envdoctor.readers.python_values import Values
+from envdoctor.regexes import regex
 
 MARK = "_value_from_python_"
 UNKNOWN = f"${{{MARK}}}"
 """What stands in shell text for a value that is only known at run time."""
-OPENING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")")
-PLAIN = re.compile(r"[^\\{}'\"\r]+")
-ESCAPE = re.compile(
-    r"\\(?:(\r\n|[\r\n])|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|N\{[^}]*\}|([0-7]{1,3})|(.))"
-)
+OPENING = regex(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")")
+PLAIN = regex(r"[^\\{}'\"\r]+")
+ESCAPE = regex(r"\\(?:(\r\n|[\r\n])|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|N\{[^}]*\}|([0-7]{1,3})|(.))")
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
-PERCENT = re.compile(r"%(?:%|(?:\(\w+\))?[-#0 +]*[0-9]*(?:\.[0-9]+)?[sdrifxg])")
+PERCENT = regex(r"%(?:%|(?:\(\w+\))?[-#0 +]*[0-9]*(?:\.[0-9]+)?[sdrifxg])")
 UNCHANGED = {"strip", "rstrip", "lstrip", "encode", "dedent", "cleandoc", "lower", "replace", "expandvars", "Template"}
 DEPTH = 6
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]+")
+from envdoctor.regexes import regex
+
+WORD = regex(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]*")
+CAPITALS = regex(r"_*[A-Z][A-Z0-9_]+")
 
 ENVIRONMENT = {"env", "envs", "environ", "environs", "environment", "environments", "envvar", "envvars"}
 NOT_ENVIRONMENT = {

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from envdoctor.regexes import regex
+
 _SIMPLE = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
 _PAIR = r"u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})"
-_ESCAPE = re.compile(r"\\(?:" + _PAIR + r"|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.)|\n)", re.DOTALL)
-_TWICE = re.compile("''")
-_DOLLARS = re.compile(r"\$\$")
+_ESCAPE = regex(r"\\(?:" + _PAIR + r"|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.)|\n)", re.DOTALL)
+_TWICE = regex("''")
+_DOLLARS = regex(r"\$\$")
 
 Text = tuple[str, Sequence[int]]
 """Text and the offset of each of its characters in the text it was taken from."""

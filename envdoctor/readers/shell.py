@@ -10,7 +10,6 @@ Scopes: `subshell` is a shell started here (it inherits what is exported), `cont
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from envdoctor.readers.embedded import deeper, read_embedded
 from envdoctor.readers.shell_mask import Masked, mask
 from envdoctor.readers.shell_state import MOST_FACTS, Context, FullError, State, Surroundings
 from envdoctor.readers.shell_walk import Walker
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LARGEST = 5_000_000
 """Characters; real scripts are a thousand times smaller, and the parser takes 0.2 s for each million."""
-_CSH = re.compile(r"#![^\n]*\bt?csh\b")
+_CSH = regex(r"#![^\n]*\bt?csh\b")
 """Job files of any name may be csh scripts."""
 MOST_REPAIRS = 8
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Channel, Exported, Op
 from envdoctor.readers import shell_assignments
@@ -12,17 +11,19 @@ from envdoctor.readers.shell_launcher_table import ENVIRONMENT_LIST, SHELLS, TWO
 from envdoctor.readers.shell_launchers import Form, Launcher, Option, by_program
 from envdoctor.readers.shell_state import Context, State
 from envdoctor.readers.shell_words import Word
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 _WORDS_OF_LISTS = ("ALL", "NONE", "NIL", "")
-_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?\Z")
-_PROGRAM = re.compile(
+_PATTERN = regex(r"[A-Za-z_][A-Za-z0-9_]*\*?\Z")
+_PROGRAM = regex(
     r"(?:\S*/)?(?:python[\d.]*|bash|sh|torchrun|deepspeed|accelerate|env|numactl|nsys|rocprof\w*|hostname|printenv)\Z"
     r"|(?:\.{0,2}|\$\{?\w+\}?)/\S+\Z|\S+\.(?:sh|py|exe|x|sbatch|slurm)\Z"
 )
-_FLAGS = re.compile(r"(?i)flag|opt|arg|param|extra|mount|env|vol|devices|prefix")
+_FLAGS = regex(r"(?i)flag|opt|arg|param|extra|mount|env|vol|devices|prefix")
 """Names of variables that hold options."""
-_JSON_OPENING = re.compile(r"[\"']env_vars[\"']\s*:\s*\{")
-_JSON_PAIR = re.compile(r"[\"']([^\"'\s]+)[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,}\"']+))|\}")
+_JSON_OPENING = regex(r"[\"']env_vars[\"']\s*:\s*\{")
+_JSON_PAIR = regex(r"[\"']([^\"'\s]+)[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,}\"']+))|\}")
 
 
 @dataclass(frozen=True, slots=True)

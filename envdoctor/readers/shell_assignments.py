@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import Exported, Op, Scope
 from envdoctor.readers import shell_uses
 from envdoctor.readers.shell_state import Context, Definition, State
 from envdoctor.readers.shell_words import Word, read_word
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,10 +24,10 @@ CONTAINER_PREFIXES = ("SINGULARITYENV_", "APPTAINERENV_")
 INHERITED = frozenset(("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG"))
 """Always there when a script starts, so that assigning them changes the environment without `export`."""
 MOST_DEFINITIONS = 200
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,200}\])?(\+?)=", re.ASCII)
-_KEYWORD = re.compile(r"[a-z]+")
-_NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
-_ENV_FILE_READ = re.compile(
+_ASSIGNMENT = regex(r"([A-Za-z_]\w*)(\[[^\]\n]{0,200}\])?(\+?)=", re.ASCII)
+_KEYWORD = regex(r"[a-z]+")
+_NAME = regex(r"[A-Za-z_]\w*\Z", re.ASCII)
+_ENV_FILE_READ = regex(
     r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
 )
 

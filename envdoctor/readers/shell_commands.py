@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,18 +13,20 @@ from envdoctor.readers.shell_launcher_table import SHELLS
 from envdoctor.readers.shell_launchers import by_program
 from envdoctor.readers.shell_state import Context, State
 from envdoctor.readers.shell_words import Word, joined, read_word
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PROGRAM = re.compile(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
-_INTERESTING = re.compile(
+_PROGRAM = regex(r"(?:\\?[A-Za-z0-9_.+/~-]+)")
+_INTERESTING = regex(
     r"[$\"'`]|docker|podman|mpirun|mpiexec|\.(?:sh|bash|py|sbatch|slurm|sub)\Z|\Apython[\d.]*\Z|/python[\d.]*\Z"
 )
-_LINE_END = re.compile(r"(?<!\\)\n")
-_FIRST_WORD = re.compile(r"[A-Za-z0-9_./:+~-]+(?=\s|\Z)")
-_VERSIONED = re.compile(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
-_PINNED = re.compile(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
+_LINE_END = regex(r"(?<!\\)\n")
+_FIRST_WORD = regex(r"[A-Za-z0-9_./:+~-]+(?=\s|\Z)")
+_VERSIONED = regex(r"([A-Za-z][\w.+-]*)/(\d[\w.+-]*)\Z")
+_PINNED = regex(r"([A-Za-z][\w.-]*)(?:\[[^\]]*\])?==(\w[\w.+!*-]*)\Z")
 
 
 @dataclass(slots=True)

@@ -12,10 +12,11 @@ from envdoctor.readers.shell_arguments import Argument
 from envdoctor.readers.shell_launchers import by_program
 from envdoctor.readers.shell_state import Context, State
 from envdoctor.readers.shell_words import Word
+from envdoctor.regexes import regex
 
-_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
-_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB|FLUX:|flux:)[ \t]+([^\n]*)", re.MULTILINE)
-_WORD = re.compile(r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+")
+_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
+_DIRECTIVE = regex(r"^#(SBATCH|PBS|BSUB|FLUX:|flux:)[ \t]+([^\n]*)", re.MULTILINE)
+_WORD = regex(r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+")
 _PROGRAMS = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "FLUX:": "flux", "flux:": "flux"}
 
 

@@ -17,13 +17,14 @@ from envdoctor.readers.shell_commands import words_of
 from envdoctor.readers.shell_launcher_table import SHELLS
 from envdoctor.readers.shell_state import Context, Definition, Output, State
 from envdoctor.readers.shell_words import Expansion, Word, read_word
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_BODY_ESCAPE = re.compile(r"\\([$`\\\n])")
-_BODY_REFERENCE = re.compile(r"(?<!\\)\$(?:\{([A-Za-z_]\w*)[^}\n]*\}|([A-Za-z_]\w*))", re.ASCII)
-_PYTHON = re.compile(r"(?:\S*/)?(?:python|pypy)[\d.]*\Z")
+_BODY_ESCAPE = regex(r"\\([$`\\\n])")
+_BODY_REFERENCE = regex(r"(?<!\\)\$(?:\{([A-Za-z_]\w*)[^}\n]*\}|([A-Za-z_]\w*))", re.ASCII)
+_PYTHON = regex(r"(?:\S*/)?(?:python|pypy)[\d.]*\Z")
 PIPE = Output("pipe")
 
 

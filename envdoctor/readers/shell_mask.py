@@ -10,42 +10,44 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from envdoctor.facts import Branch
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = regex(
     r"<(?<=[=:/,@-]<)/?[A-Za-z][^<>\n\"'`$;&|]{0,200}>"
     r"|<(?<=\s<)(?:[A-Z][A-Z0-9_.-]*|[Yy]our[\w .-]{0,80}|[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,12})>(?=\s|$|[\"'/:])"
     r"|<(?<=\s<)[a-z][\w.-]*>(?=[ \t]*(?:\\?\n|\Z|\#|-))"
 )
 """`X=<PATH>`, `--key <your key>`. `cmd <in >out`, `<(cmd)` and `<<EOF` are left: no blank stands before `>` there
 unless several words do, and what follows a redirection's `>` is a word and no option."""
-_OPERAND = re.compile(
+_OPERAND = regex(
     r"(\$\{!?\w+(?:\[[^\]\s]{0,100}\])?:?[-=+?])((?:[^{}$\"'`\\\n]|\$(?:[A-Za-z_]\w*(?!\w)|\{[A-Za-z_]\w*\}))+)(?=\})"
 )
-_SUBSTRING = re.compile(
+_SUBSTRING = regex(
     r"(\$\{\w+(?:\[[^\]\s]{0,100}\])?)(:[^-=+?{}\"'`\\\n][^{}\"'`\\\n]*|[#%/^,@](?:[^{}$\"'`\\\n]|\\[^\n])*)(?=\})"
 )
-_ARITHMETIC = re.compile(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){0,500}\)\)")
-_BASE = re.compile(r"(?<=[^\w#])10#(?=[$\w])")
-_HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:\"([\w.!-]+)\"|'([\w.!-]+)'|\\?([A-Za-z_][\w.-]*))")
-_NOT_LINE_END = re.compile(r"[^\n]")
+_ARITHMETIC = regex(r"\$\(\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,50}\)){0,500}\)\)")
+_BASE = regex(r"(?<=[^\w#])10#(?=[$\w])")
+_HEREDOC = regex(r"(?<!<)<<(-?)[ \t]*(?:\"([\w.!-]+)\"|'([\w.!-]+)'|\\?([A-Za-z_][\w.-]*))")
+_NOT_LINE_END = regex(r"[^\n]")
 _VALUE = r"(?:[^\s\"'`$;&|<>()\\]|\"(?:[^\"\\`$]|\\.|\$(?!\())*\"|'[^']*'|\$(?!\()|\$\([^()\n\"'`]*\)|\\.)*"
 LOOK_AHEAD = 200
 """Characters of the following lines that decide how a line of assignments ends."""
-_PAIR = re.compile(r"=\S*[ \t]+[A-Za-z_]\w*\+?=\S*[ \t]*\n")
-_PAIRS = re.compile(
+_PAIR = regex(r"=\S*[ \t]+[A-Za-z_]\w*\+?=\S*[ \t]*\n")
+_PAIRS = regex(
     rf"((?:^|[;{{]|\bthen|\bdo|\belse)[ \t]*(?:[A-Za-z_]\w*\+?={_VALUE}[ \t]+)+[A-Za-z_]\w*\+?={_VALUE}[ \t]*)\n"
     r"(?!\s*;)(?=[ \t]*(?:fi|done|esac|else|\})[ \t]*(?:[\n;]|\Z)|(?![ \t]*\w+[ \t]*(?:\n|\Z)))",
     re.MULTILINE,
 )
 """Lines of several assignments and nothing else. The grammar runs on to the next line, and takes a time that grows
 with the square of their number where a closing word follows; a word alone on that line may end a here-document."""
-_NOT_ASCII = re.compile(r"[^\x01-\x7f]")
-_BLANK_CARRIAGE = re.compile(r"\r(?=\n|\Z)")
+_NOT_ASCII = regex(r"[^\x01-\x7f]")
+_BLANK_CARRIAGE = regex(r"\r(?=\n|\Z)")
 
 
 @dataclass(slots=True)

@@ -10,9 +10,10 @@ from envdoctor.facts import Scope
 from envdoctor.readers import shell_targets
 from envdoctor.readers.shell_state import Context, State
 from envdoctor.readers.shell_words import Expansion, Word, joined
+from envdoctor.regexes import regex
 
-_ESCAPED = re.compile(r"\\(n|t|\\|\"|')")
-_DIRECTIVE = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?[sdibqfxX]")
+_ESCAPED = regex(r"\\(n|t|\\|\"|')")
+_DIRECTIVE = regex(r"%%|%[-+ #0]*\d*(?:\.\d+)?[sdibqfxX]")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envdoctor.readers.shell_parse import parse_part
 from envdoctor.readers.shell_state import Context, State
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +22,7 @@ _STATEMENTS = frozenset((
     "list", "redirected_statement", "if_statement", "while_statement", "for_statement", "c_style_for_statement",
     "case_statement", "function_definition", "subshell", "compound_statement", "test_command", "negated_command",
 ))  # fmt: skip
-_CONTINUED = re.compile(r"(?:[^\n]*\\\n)*[^\n]*")
+_CONTINUED = regex(r"(?:[^\n]*\\\n)*[^\n]*")
 
 
 def recover(walker: Walker, node: Node, context: Context) -> None:

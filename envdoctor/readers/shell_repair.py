@@ -9,18 +9,19 @@ Every repair replaces one character; values are read from the text itself, not f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _CLOSING = {'"': '"', ")": ")", "`": "`"}
-_LINE_END = re.compile(r"(?<!\\)\n")
-_GOES_ON = re.compile(r"[\w/$.]")
+_LINE_END = regex(r"(?<!\\)\n")
+_GOES_ON = regex(r"[\w/$.]")
 
 
 class MisreadError(Exception):

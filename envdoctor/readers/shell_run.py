@@ -11,12 +11,13 @@ from envdoctor.readers.shell_launcher_table import LIKE, SHELLS
 from envdoctor.readers.shell_launchers import Launcher, by_program, module_launchers
 from envdoctor.readers.shell_state import Context, State, span_place
 from envdoctor.readers.shell_words import Word, joined
+from envdoctor.regexes import regex
 
 MOST_LAYERS = 16
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
-_PYTHON_VARIABLE = re.compile(r"\$\{?PYTHON")
-_SCRIPT = re.compile(r".*\.(?:sh|bash|sbatch|slurm|sub|zsh|ksh)\Z", re.DOTALL)
-_SHELL_TEXT = re.compile(r"[\"'\\;|&<>\n(]")
+_PYTHON = regex(r"(?:python|pypy)[\d.]*\Z")
+_PYTHON_VARIABLE = regex(r"\$\{?PYTHON")
+_SCRIPT = regex(r".*\.(?:sh|bash|sbatch|slurm|sub|zsh|ksh)\Z", re.DOTALL)
+_SHELL_TEXT = regex(r"[\"'\\;|&<>\n(]")
 _VALUED_BEFORE = ("-f", "--file", "-p", "--project-name", "-n", "--namespace", "--context", "-H", "--host", "-L", "-S")
 """Options before a subcommand that take a value: `docker compose -f FILE run`, `kubectl -n NAME exec`."""
 _PYTHON_VALUED = ("-X", "-W", "--check-hash-based-pycs")

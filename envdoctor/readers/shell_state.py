@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from envdoctor.facts import (
     Branch,
@@ -25,6 +23,8 @@ from envdoctor.facts import (
 from envdoctor.readers.embedded import MappedSource, merge, next_order, read_embedded
 from envdoctor.readers.shell_mask import Masked
 from envdoctor.readers.shell_words import Word, value_of
+from envdoctor.records import dataclass, field, replace
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 PROCESS = Scope()
@@ -35,14 +35,14 @@ MOST_WORDS = 1000
 MOST_ALTERNATIVES = 8
 MOST_FACTS = 50_000
 """Facts of one text; a script of 100 KB has some 2,000."""
-_TRAILING = re.compile(r"[ \t;&)}]*(?:\b(?:fi|done|esac)\b[ \t;]*)?#(.*)")
+_TRAILING = regex(r"[ \t;&)}]*(?:\b(?:fi|done|esac)\b[ \t;]*)?#(.*)")
 
 
 class FullError(Exception):
     """There are more facts than anybody wants to read."""
 
 
-_NO_COMMENT = re.compile(r"#(?:!|SBATCH\b|PBS\b|BSUB\b|FLUX:)")
+_NO_COMMENT = regex(r"#(?:!|SBATCH\b|PBS\b|BSUB\b|FLUX:)")
 
 
 @dataclass(slots=True)

@@ -7,21 +7,20 @@ from pathlib import PurePosixPath
 
 from envdoctor.readers import kind_of, shebang_kind
 from envdoctor.readers.shell_launcher_table import SHELLS
+from envdoctor.regexes import regex
 
 NOWHERE = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "&1", "&2")
 _NO_SETTINGS = {".log", ".txt", ".md", ".rst", ".csv", ".tsv", ".html", ".out", ".err", ".json", ".jsonl", ".xml"}
-_CI_FILES = re.compile(r"\$\{?(GITHUB_ENV|BASH_ENV|CIRCLE_ENV|BITBUCKET_ENV)\b")
-_START_FILES = re.compile(
-    r"(?:^|/)\.?(?:bashrc|bash_profile|bash_login|profile|zshrc|zshenv|zprofile|kshrc|bash_aliases)$"
-)
-_ENV_FILE = re.compile(
+_CI_FILES = regex(r"\$\{?(GITHUB_ENV|BASH_ENV|CIRCLE_ENV|BITBUCKET_ENV)\b")
+_START_FILES = regex(r"(?:^|/)\.?(?:bashrc|bash_profile|bash_login|profile|zshrc|zshenv|zprofile|kshrc|bash_aliases)$")
+_ENV_FILE = regex(
     r"(?:^|[/._-])(?:deepspeed_env|env(?:ironment)?(?:\.list|file|vars?)?)(?:$|[._-](?!py$|sh$|ya?ml$))|\.env$"
 )
-_LAUNCHER_FILE = re.compile(r"deepspeed_env|DS_ENV_FILE|/etc/environment\Z|env\.list\Z")
-_ENV_VARIABLE = re.compile(r"ENV_?FILE|\bDS_ENV|ENV_LIST|DOTENV", re.IGNORECASE)
-_SETTING_LINE = re.compile(r"(export\s+)?[A-Za-z_]\w*\+?=")
-_PYTHON_LINE = re.compile(r"(?:import|from|def|class|with|print\(|@)\b")
-_DIRECTIVE_LINE = re.compile(r"#(?:SBATCH|PBS|BSUB)\b")
+_LAUNCHER_FILE = regex(r"deepspeed_env|DS_ENV_FILE|/etc/environment\Z|env\.list\Z")
+_ENV_VARIABLE = regex(r"ENV_?FILE|\bDS_ENV|ENV_LIST|DOTENV", re.IGNORECASE)
+_SETTING_LINE = regex(r"(export\s+)?[A-Za-z_]\w*\+?=")
+_PYTHON_LINE = regex(r"(?:import|from|def|class|with|print\(|@)\b")
+_DIRECTIVE_LINE = regex(r"#(?:SBATCH|PBS|BSUB)\b")
 
 
 def file_kind(name: str) -> str | None:

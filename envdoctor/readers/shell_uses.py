@@ -8,19 +8,20 @@ from bisect import bisect_right
 from envdoctor.facts import Exported
 from envdoctor.readers.shell_state import Context, State
 from envdoctor.readers.shell_words import expansion_end, read_word
+from envdoctor.regexes import regex
 
-_REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
-_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*)(:?=)", re.ASCII)
-_ARITHMETIC = re.compile(r"\(\(([^\n]{1,400}?)\)\)")
-_BARE_NAME = re.compile(r"(?<![\w$.])[A-Z][A-Z0-9_]{3,}(?![\w(])")
-_SPECIAL = re.compile(r"\\.|['\"`]|[$<>]\(", re.DOTALL)
-_EMPTY_TEST = re.compile(r"\s-z\s")
-_HIDING = re.compile(r"['`]|[$<>]\(")
-_TESTED = re.compile(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
+_REFERENCE = regex(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
+_DEFAULT = regex(r"\$\{([A-Za-z_]\w*)(:?=)", re.ASCII)
+_ARITHMETIC = regex(r"\(\(([^\n]{1,400}?)\)\)")
+_BARE_NAME = regex(r"(?<![\w$.])[A-Z][A-Z0-9_]{3,}(?![\w(])")
+_SPECIAL = regex(r"\\.|['\"`]|[$<>]\(", re.DOTALL)
+_EMPTY_TEST = regex(r"\s-z\s")
+_HIDING = regex(r"['`]|[$<>]\(")
+_TESTED = regex(r"\s-v\s+([A-Z][A-Z0-9_]{3,})\b")
 _EVERYWHERE = frozenset(("HOME", "USER", "PATH", "SHELL", "HOSTNAME"))
 """Used by every second script; that says nothing of a project's own variables."""
 _BEFORE_FORWARDED = frozenset(("=", ":", '"', "'", " ", "\\"))
-PRINTING = re.compile(
+PRINTING = regex(
     r"(?i)(?:echo|printf?|logger|(?:\w*_)?(?:log|info|warn|err|error|debug|die|fatal|note|msg|say|banner)(?:_\w+)?)\Z"
 )
 

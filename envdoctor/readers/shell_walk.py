@@ -14,6 +14,7 @@ from envdoctor.facts import Branch, Scope
 from envdoctor.readers import shell_assignments, shell_commands, shell_heredocs, shell_uses
 from envdoctor.readers.shell_repair import REDIRECTS
 from envdoctor.readers.shell_state import Context, Output, State
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,11 +27,11 @@ LEAVES = frozenset((
 ARGUMENT = Output("argument")
 MOST_BRANCHES = 40
 MOST_SUBSTITUTIONS = 30
-_SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
-EXPORT = re.compile(r"export[ \t]+([A-Za-z_]\w*\+?=(?:[^\s\"'`$\\(]*|\"(?:[^\"\\`$]|\$(?!\())*\"|'[^']*'))", re.ASCII)
+_SUBSTITUTION = regex(r"\$\(|`|[<>]\(")
+EXPORT = regex(r"export[ \t]+([A-Za-z_]\w*\+?=(?:[^\s\"'`$\\(]*|\"(?:[^\"\\`$]|\$(?!\())*\"|'[^']*'))", re.ASCII)
 """`export A=value` with nothing more and no command in it: most declarations are that."""
 EXPORTED = shell_assignments.Manner("export", "yes")
-_BACKGROUND = re.compile(r"[ \t]*&(?![&>])")
+_BACKGROUND = regex(r"[ \t]*&(?![&>])")
 
 
 class Walker:

@@ -10,21 +10,22 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.facts import Branch, Place, Value
 from envdoctor.readers.embedded import MappedSource, mapped
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 ExpansionKind = Literal["plain", "default", "alternative", "other", "command"]
 
-_PLAIN_WORD = re.compile(r"[^\s\\'\"$`]*")
-_QUOTED_WORD = re.compile(r"'([^']*)'|\"([^\"\\$`]*)\"")
-_SIMPLE_WORD = re.compile(
+_PLAIN_WORD = regex(r"[^\s\\'\"$`]*")
+_QUOTED_WORD = regex(r"'([^']*)'|\"([^\"\\$`]*)\"")
+_SIMPLE_WORD = regex(
     r"(\"?)([^\"'\\$`]*(?:\$(?:[A-Za-z_]\w*(?!\w)|\{[A-Za-z_]\w*(?::?[-=+?][^{}\"'`\\$]*)?\})[^\"'\\$`]*)*)\1", re.ASCII
 )
-_SIMPLE_EXPANSION = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-=+?])([^{}]*))?\})", re.ASCII)
+_SIMPLE_EXPANSION = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-=+?])([^{}]*))?\})", re.ASCII)
 _KINDS: dict[str | None, ExpansionKind] = {
     None: "plain",
     ":-": "default",
@@ -34,13 +35,13 @@ _KINDS: dict[str | None, ExpansionKind] = {
     ":+": "alternative",
     "+": "alternative",
 }
-_RUN = re.compile(r"[^\\'\"$`]+")
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SPECIAL = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
-_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*|[0-9@*#?$!-])(?:\[[^\]]{0,200}\])?(:?[-=+?]|:|[#%/^,@])?", re.ASCII)
-_NESTING = re.compile(r"\\.|['\"`(){}]|\$\(|\$\{", re.DOTALL)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?=)", re.ASCII)
-_ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+_RUN = regex(r"[^\\'\"$`]+")
+_NAME = regex(r"[A-Za-z_]\w*", re.ASCII)
+_SPECIAL = regex(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
+_PARAMETER = regex(r"([!#]?)([A-Za-z_]\w*|[0-9@*#?$!-])(?:\[[^\]]{0,200}\])?(:?[-=+?]|:|[#%/^,@])?", re.ASCII)
+_NESTING = regex(r"\\.|['\"`(){}]|\$\(|\$\{", re.DOTALL)
+_ASSIGNMENT = regex(r"([A-Za-z_]\w*)(\+?=)", re.ASCII)
+_ANSI = regex(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _DECIDED = ("default", "alternative")
 """Kinds of expansion that say what the value is where the parameter is not given: `${1:-x}`."""

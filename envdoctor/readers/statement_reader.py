@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from envdoctor.facts import Branch, Channel, Exported, Inclusion, Op, Place, Scope, Setting, Use, Value
 from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
 from envdoctor.readers.statements import Word
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 MOST_COMMANDS = 2000
 """Commands of one file that are handed to the shell reader, which takes a tree for each."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_REFERENCE = re.compile(r"\$[?#]?\{?[?#]?([A-Za-z_]\w*)")
-_END = re.compile(r"[\"'}]?[ \t]*;")
-TELLING = re.compile(
+_NAME = regex(r"[A-Za-z_]\w*")
+_REFERENCE = regex(r"\$[?#]?\{?[?#]?([A-Za-z_]\w*)")
+_END = regex(r"[\"'}]?[ \t]*;")
+TELLING = regex(
     r"\$\{?[A-Z]|\b[A-Za-z_]\w*=|(?<![\w.-])(?:torchrun|python[\d.]*|mpirun|mpiexec|orterun|srun|sbatch|salloc|deepspeed"
     r"|accelerate|docker|podman|ray|bash|sh|horovodrun|singularity|apptainer|ssh|pdsh|jsrun|flux|aprun)\s"
 )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Value
 from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
 LITERAL_DOLLAR = "\ue024"
@@ -19,7 +20,7 @@ LITERAL_DOLLAR = "\ue024"
 LONGEST = 10_000
 """Characters within which a quote has to close on a further line."""
 
-_SEPARATOR = re.compile(r"\n|;|&&|\|\|?&?|&")
+_SEPARATOR = regex(r"\n|;|&&|\|\|?&?|&")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from envdoctor.facts import Value
+from envdoctor.records import dataclass
+from envdoctor.regexes import regex
 
 LONGEST = 2000
 """A reference longer than this is read as text: the search for its end stays bounded."""
@@ -18,11 +19,11 @@ LONGEST = 2000
 MOST_UNCLOSED = 20
 """References without an end after which the rest of a text is read as it stands."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+?=]|##?|%%?|//?)(.*))?", re.DOTALL)
-_RESOLVER = re.compile(r"(?:oc\.)?env:([A-Za-z_][A-Za-z0-9_]*)(?:\s*,\s*(.*))?", re.DOTALL)
-_DEFAULT = re.compile(r"""\bdefault\b[\s(]*(?:"([^"]*)"|'([^']*)'|([\w.]+))""")
-_CONTEXT = re.compile(r"\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACED = regex(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+?=]|##?|%%?|//?)(.*))?", re.DOTALL)
+_RESOLVER = regex(r"(?:oc\.)?env:([A-Za-z_][A-Za-z0-9_]*)(?:\s*,\s*(.*))?", re.DOTALL)
+_DEFAULT = regex(r"""\bdefault\b[\s(]*(?:"([^"]*)"|'([^']*)'|([\w.]+))""")
+_CONTEXT = regex(r"\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*")
 _DEFAULT_OPERATORS = (":-", "-", ":=", "=")
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from envdoctor.facts import Branch
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 LONGEST = 4000
 """Characters a template may span; a longer one is read as text, so that the search stays bounded."""
@@ -23,9 +24,9 @@ MOST_UNCLOSED = 10_000
 FILLER = "_"
 
 _CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}"}
-_OPENING = re.compile(r"\{[{%]|(?<!\$)\{#")
-_CONTROL = re.compile(r"\{[{%][-~+]?\s*(else if|elif|else|end\w*|if|with|range|for|define|block|macro)\b")
-_BLOCK_COMMENT = re.compile(r"\{\{-?\s*/\*")
+_OPENING = regex(r"\{[{%]|(?<!\$)\{#")
+_CONTROL = regex(r"\{[{%][-~+]?\s*(else if|elif|else|end\w*|if|with|range|for|define|block|macro)\b")
+_BLOCK_COMMENT = regex(r"\{\{-?\s*/\*")
 
 
 @dataclass(slots=True)

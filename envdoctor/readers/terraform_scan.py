@@ -12,15 +12,16 @@ from envdoctor.readers.json_scan import DEEPEST, MOST_NODES
 from envdoctor.readers.nodes import COMPUTED, MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import unescaped
 from envdoctor.readers.yaml_keys import names_environment
+from envdoctor.regexes import regex
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"(?P<skip>[ \t\r]+|#[^\n]*|//[^\n]*)|(?P<comment>/\*)|(?P<heredoc><<-?[ \t]*\"?([A-Za-z_]\w*)\"?[ \t]*\n)"
     r"|(?P<string>\")|(?P<word>[A-Za-z_][\w.*-]*|-?\d[\w.]*)|(?P<end>\n)|(?P<sign>=(?![=>])|:)|(?P<mark>.)",
     re.DOTALL,
 )
-_STRING_PIECE = re.compile(r"[^\"\\$%\n]+|\\.|\$\$\{|%%\{|[$%]\{|\"|[$%]", re.DOTALL)
-_INSIDE_PIECE = re.compile(r"[^\"{}\n]+|[{}\"]")
-_KNOWN = re.compile(r"true|false|null|-?\d[\d.]*")
+_STRING_PIECE = regex(r"[^\"\\$%\n]+|\\.|\$\$\{|%%\{|[$%]\{|\"|[$%]", re.DOTALL)
+_INSIDE_PIECE = regex(r"[^\"{}\n]+|[{}\"]")
+_KNOWN = regex(r"true|false|null|-?\d[\d.]*")
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 
 

@@ -10,20 +10,21 @@ import re
 from envdoctor.readers.json_scan import DEEPEST, Builder, quoted
 from envdoctor.readers.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import unescaped
+from envdoctor.regexes import regex
 
-_KEY_PART = re.compile(r"[ \t]*(?:([A-Za-z0-9_-]+)|\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)')[ \t]*")
-_HEADER = re.compile(r"[ \t]*(\[\[?)")
-_TOKEN = re.compile(
+_KEY_PART = regex(r"[ \t]*(?:([A-Za-z0-9_-]+)|\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)')[ \t]*")
+_HEADER = regex(r"[ \t]*(\[\[?)")
+_TOKEN = regex(
     r"(?P<long>\"\"\"|''')|(?P<string>\"(?:[^\"\\\n]|\\.)*\"?)|(?P<literal>'[^'\n]*'?)"
     r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<sign>=)|(?P<comment>#[^\n]*)|(?P<end>\n)"
     r"|(?P<word>[^\s,=\[\]{}\"'#]+)"
 )
 _LONG_END = {
-    '"""': re.compile(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""("{0,2})', re.DOTALL),
-    "'''": re.compile(r"'''('{0,2})"),
+    '"""': regex(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""("{0,2})', re.DOTALL),
+    "'''": regex(r"'''('{0,2})"),
 }
-_INTEGER = re.compile(r"[+-]?\d[\d_]*")
-_CONTINUED = re.compile(r"\\[ \t]*\n\s*")
+_INTEGER = regex(r"[+-]?\d[\d_]*")
+_CONTINUED = regex(r"\\[ \t]*\n\s*")
 
 
 class Toml:

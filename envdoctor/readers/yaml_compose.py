@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import cast
 
 import yaml
 from yaml.composer import ComposerError
 
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.regexes import regex
 
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """libyaml where PyYAML was built with it; the base resolver, since the text of a scalar is what a process gets."""
 
-_ANCHOR = re.compile(r"&([\w-]+)")
-_ALIAS = re.compile(r"(?<=[\s\[,])\*([\w-]+)")
+_ANCHOR = regex(r"&([\w-]+)")
+_ALIAS = regex(r"(?<=[\s\[,])\*([\w-]+)")
 
 ScalarNode.register(yaml.ScalarNode)
 SequenceNode.register(yaml.SequenceNode)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from envdoctor.facts import Op, Place, Setting, Value
@@ -16,6 +15,8 @@ from envdoctor.readers.yaml_keys import IDENTIFIER, VARIABLE
 from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import Document, Item, items
 from envdoctor.readers.yaml_scopes import below
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,8 @@ PLAIN_TAGS = ("!", "!Sub")
 DOLLAR_ESCAPES = ("compose", "kubernetes", "gitlab")
 """Kinds in which `$$` is one dollar."""
 
-_ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.ASCII)
-_ASSIGNMENTS = re.compile(r"(?:^|[,;\s])([A-Z_][A-Z0-9_]*)=")
+_ASSIGNMENT = regex(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.ASCII)
+_ASSIGNMENTS = regex(r"(?:^|[,;\s])([A-Z_][A-Z0-9_]*)=")
 
 
 @dataclass(slots=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[A-Z][A-Z0-9]*_[A-Za-z0-9_]+")
-"""Names that a map under an environment key sets; keys in lower case are options of the project."""
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-RESOURCE = re.compile(r"[a-z0-9][a-z0-9.-]*\.(?:com|ai|io|org|net)/[\w.-]+")
-IMAGE = re.compile(r"(?:docker:(?://)?)?[\w.-]+(?::\d+)?(?:/[\w.-]+)*(?::[\w.-]+)?(?:@sha256:[0-9a-f]+)?")
+from envdoctor.regexes import regex
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+VARIABLE = regex(r"[A-Z_][A-Z0-9_]*|[A-Z][A-Z0-9]*_[A-Za-z0-9_]+")
+"""Names that a map under an environment key sets; keys in lower case are options of the project."""
+IDENTIFIER = regex(r"[A-Za-z_][A-Za-z0-9_]*")
+RESOURCE = regex(r"[a-z0-9][a-z0-9.-]*\.(?:com|ai|io|org|net)/[\w.-]+")
+IMAGE = regex(r"(?:docker:(?://)?)?[\w.-]+(?::\d+)?(?:/[\w.-]+)*(?::[\w.-]+)?(?:@sha256:[0-9a-f]+)?")
+
+_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENVIRONMENT = {"env", "envs", "environ", "environment", "environments", "envvar", "envvars", "envset"}
 _NO_ENVIRONMENT = {
     "file", "files", "from", "name", "names", "id", "type", "kind", "config", "configs", "kwargs", "args", "class",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from envdoctor.facts import Channel, Exported, Scope
 from envdoctor.readers.nodes import MappingNode, Node, SequenceNode
 from envdoctor.readers.yaml_nodes import Document
+from envdoctor.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from envdoctor.facts import Channel, Scope, Setting, Value
 from envdoctor.readers.collector import Collector, comment_at
@@ -11,10 +10,12 @@ from envdoctor.readers.dockerfile_lines import physical_lines
 from envdoctor.readers.substitution import parts_of, value_of
 from envdoctor.readers.template_mask import Masked
 from envdoctor.readers.yaml_keys import VARIABLE, names_environment, names_script
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 
-_KEY = re.compile(r"([ \t]*)((?:- +)*)([\"']?)([\w./-]+)\3[ \t]*:(?=[ \t\r]|$)[ \t]*")
-_ASSIGNMENT = re.compile(r"[ \t]*-[ \t]+([\"']?)([A-Z_][A-Z0-9_]*)=")
-_TRAILING = re.compile(r"[ \t]+#.*$|[ \t\r]+$")
+_KEY = regex(r"([ \t]*)((?:- +)*)([\"']?)([\w./-]+)\3[ \t]*:(?=[ \t\r]|$)[ \t]*")
+_ASSIGNMENT = regex(r"[ \t]*-[ \t]+([\"']?)([A-Z_][A-Z0-9_]*)=")
+_TRAILING = regex(r"[ \t]+#.*$|[ \t\r]+$")
 
 
 @dataclass(slots=True)

@@ -11,11 +11,12 @@ from envdoctor.readers.embedded import MappedSource, mapped
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.quoted_text import Text, double_quoted, plain, single_quoted
 from envdoctor.readers.template_mask import Masked, mask
+from envdoctor.regexes import regex
 from envdoctor.source import Source
 
-_PARTING = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PARTING = regex(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_PROPERTIES = regex(r"(?:[&!]\S*\s+)*")
+_UNPRINTABLE = regex("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What YAML allows in no stream (PyYAML refuses the whole stream for one of them), and the line ends of YAML 1.1 that
 are none in YAML 1.2 and for editors."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.facts import Scope
 from envdoctor.readers.nodes import Node
 from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import Document
+from envdoctor.records import replace
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers", "sidecars")
 GITLAB_GLOBALS = ("variables", "default", "stages", "include", "workflow", "image", "services", "cache", "spec")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from envdoctor.facts import Scope
@@ -17,14 +16,16 @@ from envdoctor.readers.quoted_text import undollared
 from envdoctor.readers.yaml_keys import lists_commands
 from envdoctor.readers.yaml_kinds import Context, keys_of
 from envdoctor.readers.yaml_nodes import Document
+from envdoctor.records import replace
+from envdoctor.regexes import regex
 
-EXPORT = re.compile(r"^[ \t]*export[ \t]+[A-Za-z_]\w*=", re.MULTILINE)
-COMMAND = re.compile(
+EXPORT = regex(r"^[ \t]*export[ \t]+[A-Za-z_]\w*=", re.MULTILINE)
+COMMAND = regex(
     r"\b[A-Z_]{2,}\w*=|\b(?:torchrun|python3?|mpirun|mpiexec|srun|sbatch|deepspeed|accelerate|docker|podman|ray|bash|sh"
     r"|colossalai|horovodrun|singularity|apptainer|export|source)\s"
 )
 """What makes one line under a key of the project's own a command, and not a title."""
-OPTION = re.compile(r"(?:^|\s)(?:-e|--env)[\s=]")
+OPTION = regex(r"(?:^|\s)(?:-e|--env)[\s=]")
 OTHER_SHELLS = ("pwsh", "powershell", "cmd")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from envdoctor.facts import Component, Inclusion, Scope
 from envdoctor.readers.collector import Collector
@@ -25,6 +24,7 @@ from envdoctor.readers.yaml_kinds import Context, Kind, keys_of
 from envdoctor.readers.yaml_nodes import Document, Item, items, masked_text
 from envdoctor.readers.yaml_scopes import CONTAINER_MARKS, below, container_scope, item_of, step_scope
 from envdoctor.readers.yaml_scripts import EXPORT, ScriptReader
+from envdoctor.records import replace
 
 BUDGET = 300_000
 """Nodes looked at in one file: aliases can name one node any number of times."""

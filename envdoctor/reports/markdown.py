@@ -8,10 +8,11 @@ from itertools import groupby
 
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
+from envdoctor.regexes import regex
 from envdoctor.reports import counted, paragraphs, printable, totals
 
-SPECIAL = re.compile(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-MENTION = re.compile(r"(?<!\w)@(?=\w)")
+SPECIAL = regex(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+MENTION = regex(r"(?<!\w)@(?=\w)")
 MOST = 60_000
 """Characters after which further findings are only counted: GitHub refuses a comment of more than 65,536."""
 

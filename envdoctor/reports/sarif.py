@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,6 +12,7 @@ from envdoctor import __version__
 from envdoctor.engine import Result
 from envdoctor.facts import Place
 from envdoctor.findings import Edit, Finding, Fix
+from envdoctor.regexes import regex
 from envdoctor.reports import printable, refuted
 from envdoctor.reports.fingerprints import fingerprints
 from envdoctor.rulebook import Rule
@@ -22,7 +22,7 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 PROBLEM_SEVERITIES = {"error": "error", "warning": "warning", "info": "recommendation"}
 """`problem.severity` of a rule, as GitHub's code scanning reads it."""
 FINGERPRINT = "envdoctorFinding/v1"
-LONE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
+LONE = regex(r"[\ud800-\udc7f\udd00-\udfff]")
 
 
 class SarifReport:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
 from envdoctor.facts import Observation
@@ -15,6 +14,7 @@ from envdoctor.findings import Finding, Severity
 from envdoctor.live.examination import Examination
 from envdoctor.probes.base import ProbeStatus
 from envdoctor.probes.keys import KEYS
+from envdoctor.records import dataclass
 from envdoctor.reports.sheet_lines import summary
 from envdoctor.reports.sheet_topology import topology
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from envdoctor.catalog import Catalog
 from envdoctor.facts import Place, Setting
 from envdoctor.findings import Confirmation, Finding
+from envdoctor.records import replace
 from envdoctor.rulebook import Rulebook
 from envdoctor.smoke.model import Confirmation as Answer
 from envdoctor.smoke.model import Kind, Level, Request, Suspect

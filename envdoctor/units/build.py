@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from envdoctor import readers
 from envdoctor.facts import Branch, FileFacts, Inclusion, Launch, Place, Scope, Setting, Use
 from envdoctor.launchers import Launchers, load_launchers
 from envdoctor.project import Project, is_test
+from envdoctor.records import dataclass, field, replace
+from envdoctor.regexes import regex
 from envdoctor.units.model import Command, Fact, Step, Unit
 from envdoctor.units.paths import Tree, folder, module_files
 from envdoctor.units.program import needles, programs_of
@@ -28,13 +29,13 @@ PROGRAMS = ("python", "notebook")
 MOST_COMMANDS = 2_000
 MOST_MODULES = 30
 """Modules of the project that one program is followed into."""
-_ALLEXPORT = re.compile(r"^[ \t]*set\s+(?:(?P<on>-\w*a\w*|-o\s+allexport)|(?P<off>\+\w*a\w*|\+o\s+allexport))", re.M)
-_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
-_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB)[ \t]+([^\n]*)", re.M)
+_ALLEXPORT = regex(r"^[ \t]*set\s+(?:(?P<on>-\w*a\w*|-o\s+allexport)|(?P<off>\+\w*a\w*|\+o\s+allexport))", re.M)
+_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
+_DIRECTIVE = regex(r"^#(SBATCH|PBS|BSUB)[ \t]+([^\n]*)", re.M)
 _SYSTEMS = {"SBATCH": "slurm", "PBS": "pbs", "BSUB": "lsf"}
-_NODE = re.compile(r"--(?:node|machine)[_-]rank")
-_HOST = re.compile(r"^[ \t]*[^#\s]", re.M)
-_NAMED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=", re.M)
+_NODE = regex(r"--(?:node|machine)[_-]rank")
+_HOST = regex(r"^[ \t]*[^#\s]", re.M)
+_NAMED = regex(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=", re.M)
 _PYTHON_LAUNCHERS = ("python", "torchrun", "deepspeed", "deepspeed.pt", "accelerate launch", "accelerate-launch")
 
 

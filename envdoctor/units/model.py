@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from envdoctor.facts import Branch, Call, FileFacts, Inclusion, Launch, Scope, Setting, Use
+from envdoctor.records import dataclass, field
 
 Fact = Setting | Use | Launch | Inclusion | Call
 

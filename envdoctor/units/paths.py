@@ -6,16 +6,17 @@ What cannot be told is None: nothing is guessed, and nothing outside of the proj
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-_SELF = re.compile(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
-_BESIDE = re.compile(r"\)[\"']?((?:/[\w.-]+)+)/?[\"']?\s*(?:&|;|>|\)|$)")
+from envdoctor.regexes import regex
+
+_SELF = regex(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
+_BESIDE = regex(r"\)[\"']?((?:/[\w.-]+)+)/?[\"']?\s*(?:&|;|>|\)|$)")
 _OWN = "\0"
-_CURRENT_FOLDER = re.compile(r"\$\(pwd\)|`pwd`|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^{}$]*))?\}|(\w+))")
+_CURRENT_FOLDER = regex(r"\$\(pwd\)|`pwd`|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
+_VARIABLE = regex(r"\$(?:\{(\w+)(?::?-([^{}$]*))?\}|(\w+))")
 MOST_SUBSTITUTIONS = 8
 
 

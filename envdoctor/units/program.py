@@ -7,16 +7,16 @@ the order of what is there can be trusted, and its completeness cannot.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from envdoctor.facts import Branch, Call, Definition, FileFacts, Inclusion, Scope
+from envdoctor.records import dataclass, field
+from envdoctor.regexes import regex
 from envdoctor.units.model import Fact, Step
 
-_RETURN = re.compile(r"\s+return\b")
-_SKIPPING = re.compile(r"\b(?:and|or|lambda|else)\b(?!\s*:)")
+_RETURN = regex(r"\s+return\b")
+_SKIPPING = regex(r"\b(?:and|or|lambda|else)\b(?!\s*:)")
 MOST_STEPS = 20_000
 DEEPEST = 24
 Import = Callable[[str, str], FileFacts | None]

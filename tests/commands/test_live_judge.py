@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from envdoctor.catalog import load_catalog
@@ -16,6 +14,7 @@ from envdoctor.live.variables import recordable
 from envdoctor.probes.library import LibraryFile
 from envdoctor.probes.parts import Ccl, Gpu, Rocm, Torch
 from envdoctor.probes.sheet import Node
+from envdoctor.records import replace
 from envdoctor.rulebook import load_rulebook
 
 PATH = "/opt/lib/libnccl.so.2"

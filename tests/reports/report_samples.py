@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.engine import Result
 from envdoctor.facts import Place
 from envdoctor.findings import Confirmation, Edit, Finding, Fix, Related
+from envdoctor.records import replace
 from envdoctor.rulebook import load_rulebook
 
 HOSTILE = (

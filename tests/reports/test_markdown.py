@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from markdown_it.token import Token
 from report_samples import HOSTILE, clean, full, hostile
 
 from envdoctor.engine import Result
+from envdoctor.records import replace
 from envdoctor.reports import printable, report
 from envdoctor.reports.markdown import MOST, escaped
 

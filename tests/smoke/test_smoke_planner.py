@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from smoke_lab import CPU, EIGHT_GPUS, MI300X, ONE_GPU, made
 
+from envdoctor.records import replace
 from envdoctor.smoke import cases, placement, values
 from envdoctor.smoke.model import Experiment, Gpu, Node, Request, Result, Suspect
 from envdoctor.smoke.planner import plan, plan_further

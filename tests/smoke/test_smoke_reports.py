@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from smoke_lab import CPU, EIGHT_GPUS, ONE_GPU, made
 
+from envdoctor.records import replace
 from envdoctor.smoke import agreement, golden
 from envdoctor.smoke.export import session_data
 from envdoctor.smoke.matrix import LEGEND, matrix, render

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from smoke_lab import EIGHT_GPUS, FAULTS, ONE_GPU, Lab, has_torch, made
 
+from envdoctor.records import replace
 from envdoctor.smoke import confirm, survey
 from envdoctor.smoke import session as session_module
 from envdoctor.smoke.agreement import agreements, blindness
