@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from envdoctor.facts import Branch, Component, FileFacts, Inclusion, Problem, Scope, Setting
 from envdoctor.readers.embedded import merge, next_order, read_embedded
 from envdoctor.records import replace
@@ -55,6 +57,15 @@ class Collector:
         """Take the facts of a part of this file, which were numbered from `order` on."""
         self.order = next_order(facts, self.order)
         merge(self.facts, facts)
+
+    def under(self, branch: Branch, first: int) -> None:
+        """State that the facts from number `first` on happen only under a condition, outermost first."""
+        mine: list[list[Any]] = [self.facts.settings, self.facts.launches, self.facts.inclusions, self.facts.calls]
+        for facts in mine:
+            for index in range(len(facts) - 1, -1, -1):
+                if facts[index].order < first:
+                    break
+                facts[index] = replace(facts[index], branch=(branch, *facts[index].branch))
 
 
 def comment_at(source: Source, start: int, *ends: int, sign: str = "#") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts import Component, Inclusion, Scope
+from envdoctor.facts import Branch, Component, Inclusion, Scope
 from envdoctor.readers.collector import Collector
 from envdoctor.readers.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from envdoctor.readers.yaml_environment import AGAIN, DEEPEST_PATH, EnvironmentReader
@@ -25,11 +25,14 @@ from envdoctor.readers.yaml_nodes import Document, Item, items, masked_text
 from envdoctor.readers.yaml_scopes import CONTAINER_MARKS, below, container_scope, item_of, step_scope
 from envdoctor.readers.yaml_scripts import EXPORT, ScriptReader
 from envdoctor.records import replace
+from envdoctor.regexes import regex
 
 BUDGET = 300_000
 """Nodes looked at in one file: aliases can name one node any number of times."""
 EMBEDDED_DEEPEST = 3
 LAST = {"setup": 2, "before_script": 2, "script": 3, "run": 3, "commands": 3, "command": 3, "after_script": 4}
+ALWAYS = regex(r"(?:\$\{\{)?\s*(?:always\(\)|success\(\)|!cancelled\(\)|always|on_success|true)?\s*(?:\}\})?")
+"""Conditions under which a step is done in a run that goes well."""
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".pt", ".npy", ".sif", ".sqsh", ".img", ".iso")
 
 
@@ -63,9 +66,26 @@ class Walker:
             self.mapping(node, context)
 
     def mapping(self, node: MappingNode, context: Context) -> None:
-        """A mapping: its environment first, then the rest, its scripts last, as a process meets them."""
+        """A mapping, and the condition under which what it says happens, if it has one."""
+        first = self.out.order
         listed = items(self.document, node, self.budget)
         keys = {name: value for name, _, value in listed}
+        self.inside(node, listed, keys, context)
+        condition = self.condition(keys, context)
+        if condition and self.out.order > first:
+            start = self.document.span(node)[0]
+            self.out.under(Branch(f"step@{start}", "if", condition), first)
+
+    def condition(self, keys: dict[str, Node], context: Context) -> str:
+        """When a step or a task is done: `if:` of GitHub and Buildkite, `when:` of Ansible, `condition:` of Azure."""
+        if context.kind.channel != "ci" and context.kind.name != "ansible":
+            return ""
+        named = next((keys[key] for key in ("if", "when", "condition") if key in keys), None)
+        text = self.document.text(named).strip() if isinstance(named, ScalarNode) else ""
+        return "" if ALWAYS.fullmatch(text) else text
+
+    def inside(self, node: MappingNode, listed: list[Item], keys: dict[str, Node], context: Context) -> None:
+        """What a mapping says: its environment first, then the rest, its scripts last, as a process meets them."""
         context = self.entered(node, keys, context)
         if context.kind.via == "CustomResourceDefinition" or self.is_patch(keys, context):
             return

@@ -125,3 +125,43 @@ def test_text_that_is_not_run(text: str) -> None:
     assert not facts.settings
     assert not facts.launches
     assert not facts.problems
+
+
+WORKFLOW = """
+on: push
+jobs:
+  test:
+    runs-on: x
+    steps:
+    - name: one
+      if: ${CONDITION}
+      env:
+        NCCL_ALGO: Ring
+      run: |
+        export NCCL_PROTO=Simple
+        if [ -n "$X" ]; then export NCCL_DEBUG=INFO; fi
+    - run: export NCCL_IB_DISABLE=1
+"""
+
+
+@pytest.mark.parametrize("condition", ["runner.os == 'Linux'", "${{ matrix.gpu }}", "failure()"])
+def test_a_step_that_is_not_always_done(condition: str) -> None:
+    facts = facts_of(WORKFLOW.replace("${CONDITION}", condition), ".github/workflows/x.yml")
+    branches = {s.name: [b.condition for b in s.branch] for s in facts.settings}
+    assert branches["NCCL_ALGO"] == branches["NCCL_PROTO"] == [condition]
+    assert branches["NCCL_DEBUG"] == [condition, '[ -n "$X" ]']
+    assert branches["NCCL_IB_DISABLE"] == []
+
+
+@pytest.mark.parametrize("condition", ["always()", "${{ success() }}", "!cancelled()", ""])
+def test_a_step_that_is_done_in_every_good_run(condition: str) -> None:
+    facts = facts_of(WORKFLOW.replace("${CONDITION}", condition), ".github/workflows/x.yml")
+    assert [len(s.branch) for s in facts.settings if s.name != "NCCL_DEBUG"] == [0, 0, 0]
+
+
+def test_a_task_with_a_condition_and_keys_that_are_none() -> None:
+    play = "- hosts: all\n  tasks:\n  - shell: export NCCL_ALGO=Ring\n    when: ansible_os_family == 'Debian'\n"
+    facts = facts_of(play, "site.yml")
+    assert [[b.condition for b in s.branch] for s in facts.settings] == [["ansible_os_family == 'Debian'"]]
+    pod = "apiVersion: v1\nkind: Pod\nspec:\n  if: x\n  containers:\n  - name: c\n    env: [{name: NCCL_ALGO, value: Ring}]\n"
+    assert [s.branch for s in facts_of(pod).settings] == [()]
