@@ -12,7 +12,7 @@ from envdoctor.readers.embedded import MappedSource, merge, read_embedded
 from envdoctor.readers.python_emit import ORDERS, Emitter, Given
 from envdoctor.readers.python_mappings import name_of
 from envdoctor.readers.python_scopes import Where
-from envdoctor.readers.python_scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, PREFIX, roots
+from envdoctor.readers.python_scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, PREFIX, Root, roots
 from envdoctor.readers.python_shell import LAUNCHERS, PROGRAM_CALLS, SHELL_CALLS, List, Simple, is_flag, program_of
 from envdoctor.readers.python_text import MARK, UNKNOWN, Text, Texts, joined
 from envdoctor.readers.python_words import is_capitals
@@ -27,13 +27,15 @@ TELLING = regex(r"=|\b(?:" + "|".join(sorted(LAUNCHERS)) + r")\b")
 class Commands:
     """Reads the shell text of one file."""
 
-    __slots__ = ("_consumed", "emit", "texts", "values")
+    __slots__ = ("_consumed", "_fresh", "emit", "texts", "values")
 
     def __init__(self, emit: Emitter) -> None:
         self.emit = emit
         self.values = emit.values
         self.texts = Texts(emit.code, emit.values)
         self._consumed: set[int] = set()
+        self._fresh: dict[str, str] = {}
+        """The scope of the script that a name stands for by now."""
 
     def read(
         self,
@@ -46,7 +48,7 @@ class Commands:
             self._run(node, dotted, where)
         for statement, where in statements:
             for root in roots(statement, where):
-                if id(root) not in self._consumed:
+                if id(root.node) not in self._consumed:
                     self._pending_text(root, where)
         for listed, where in lists:
             if id(listed) in self._consumed:
@@ -71,12 +73,13 @@ class Commands:
             if text is not None and (EXPORT.search(text[0]) or PREFIX.search(text[0])):
                 self._run_text(command, where)
 
-    def _pending_text(self, root: ast.expr, where: Where) -> None:
+    def _pending_text(self, found: Root, where: Where) -> None:
+        root = found.node
         text = self._script(root, where)
         if text is None:
             return
         if EXPORT.search(text[0]) or BATCH.search(text[0]):
-            self._embed(self.texts.source(text), where, Scope("file"), root)
+            self._embed(self.texts.source(text), where, self._text_scope(found, where), root)
         elif COMMAND.match(text[0]) and GIVES.search(text[0]):
             self._embed(self.texts.source(text), where, self._subshell(where), root)
         elif FLAGS.match(text[0]):
@@ -84,6 +87,13 @@ class Commands:
             whole = joined([("mpirun ", [text[1][0]] * len("mpirun ")), text])
             self._embed(self.texts.source(whole), where, self._subshell(where), root)
             del self.emit.facts.launches[launches:]
+
+    def _text_scope(self, found: Root, where: Where) -> Scope:
+        """The scope of a script that is built in code and whose file is not known; no path has such a name."""
+        name = f"*{found.label}@{where.block.scope.fact().name}"
+        if found.fresh:
+            self._fresh[name] = f"{name}:{found.node.lineno}"
+        return Scope("file", self._fresh.get(name, name))
 
     def _script(self, root: ast.expr, where: Where) -> Text | None:
         if isinstance(root, (ast.List, ast.Tuple)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from envdoctor.readers.python_mappings import name_of
 from envdoctor.readers.python_scopes import Where
@@ -32,7 +33,18 @@ WRITING = {"write", "writelines", "write_text", "write_bytes"}
 NO, MAYBE, YES = 0, 1, 2
 
 
-def roots(statement: Simple, where: Where) -> Iterator[ast.expr]:
+class Root(NamedTuple):
+    """An expression whose text is a script or a command.
+
+    Texts with one label are parts of one script, until one is `fresh`: a name that is used again names another script.
+    """
+
+    node: ast.expr
+    label: str
+    fresh: bool = False
+
+
+def roots(statement: Simple, where: Where) -> Iterator[Root]:
     """Text and lists of text in a statement that plainly become a script or a command."""
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
@@ -43,7 +55,15 @@ def roots(statement: Simple, where: Where) -> Iterator[ast.expr]:
     if isinstance(statement, ast.Return):
         labels = [where.block.scope.fact().name.rsplit(".", 1)[-1]]
     said = max([_said(label) for label in labels], default=NO)
-    yield from _script_parts(statement.value, said, isinstance(statement, ast.Expr))
+    label = next(iter(labels), "") or f"line {statement.lineno}"
+    fresh = isinstance(statement, ast.Assign) and not _continues(statement, label)
+    for root in _script_parts(statement.value, said, isinstance(statement, ast.Expr), label):
+        yield Root(root.node, root.label, fresh and root.label == label)
+
+
+def _continues(statement: ast.Assign, label: str) -> bool:
+    """Whether a name is given text with its own old text in it."""
+    return any(isinstance(part, ast.Name) and part.id == label for part in ast.walk(statement.value))
 
 
 def _said(label: str) -> int:
@@ -53,43 +73,48 @@ def _said(label: str) -> int:
     return NO if denies_script(label) else MAYBE
 
 
-def _script_parts(node: ast.expr | None, said: int, bare: bool) -> Iterator[ast.expr]:
+def _script_parts(node: ast.expr | None, said: int, bare: bool, label: str) -> Iterator[Root]:
     """Roots of text in an expression; `said`: whether it is said to be a script, `bare`: nothing takes it."""
     if isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)):
         if not bare and (said == YES or _begins(node, said)):
-            yield node
+            yield Root(node, label)
     elif isinstance(node, (ast.List, ast.Tuple)):
         if said == YES:
-            yield node
+            yield Root(node, label)
     elif isinstance(node, ast.IfExp):
-        yield from _script_parts(node.body, said, bare)
-        yield from _script_parts(node.orelse, said, bare)
+        yield from _script_parts(node.body, said, bare, label)
+        yield from _script_parts(node.orelse, said, bare, label)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
-            label = key.value if isinstance(key, ast.Constant) else None
-            yield from _script_parts(value, YES if isinstance(label, str) and says_script(label) else NO, False)
+            name = key.value if isinstance(key, ast.Constant) else None
+            script = isinstance(name, str) and says_script(name)
+            yield from _script_parts(value, YES if script else NO, False, f"{label}[{name}]")
     elif isinstance(node, ast.Call):
-        yield from _script_parts_of_call(node, said)
+        yield from _script_parts_of_call(node, said, label)
 
 
-def _script_parts_of_call(node: ast.Call, said: int) -> Iterator[ast.expr]:
+def _script_parts_of_call(node: ast.Call, said: int, label: str) -> Iterator[Root]:
     name = name_of(node.func)
     if says_log(name):
         return
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     if name in TRANSPARENT:
         if said == YES or _begins(node, said):
-            yield node
+            yield Root(node, label)
         return
+    # What is gathered or written in several calls is one script; what is run in several calls is one a call.
+    inner = f"line {node.lineno}"
+    if name in GATHERING | WRITING and receiver is not None:
+        inner = name_of(receiver) or inner
     if name in GATHERING and receiver is not None:
         said = _said(name_of(receiver))
     else:
         said = YES if name in WRITING or says_runner(name) else NO
     for argument in node.args:
-        yield from _script_parts(argument, said, False)
+        yield from _script_parts(argument, said, False, inner)
     for keyword in node.keywords:
         if keyword.arg:
-            yield from _script_parts(keyword.value, YES if says_script(keyword.arg) else NO, False)
+            yield from _script_parts(keyword.value, YES if says_script(keyword.arg) else NO, False, inner)
 
 
 def _begins(node: ast.AST, said: int) -> bool:

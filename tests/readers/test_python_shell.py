@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from envdoctor.facts import FileFacts, Setting
@@ -103,3 +105,64 @@ def test_comment_beside_a_line_of_a_script() -> None:
 def test_a_command_that_was_run_is_read_once() -> None:
     text = 'import os\ncommand = "export NCCL_A=1; python t.py"\nos.system(command)\n'
     assert [short(s) for s in read(text).settings] == ["set NCCL_A=1"]
+
+
+SCRIPTS_IN_CODE = {
+    "two names": (
+        """
+        env_script = "export NCCL_ALGO=Ring\\n"
+        launch_script = "#!/bin/bash\\nexport NCCL_PROTO=LL\\nsrun --export=NONE python train.py\\n"
+        """,
+        False,
+    ),
+    "one name, built": (
+        """
+        script = "export NCCL_ALGO=Ring\\n"
+        script += "export NCCL_PROTO=LL\\nsrun --export=NONE python train.py\\n"
+        """,
+        True,
+    ),
+    "one name, gathered": (
+        """
+        script_lines = []
+        script_lines.append("export NCCL_ALGO=Ring")
+        script_lines.append("export NCCL_PROTO=LL; srun --export=NONE python train.py")
+        """,
+        True,
+    ),
+    "one file, written": (
+        """
+        f.write("export NCCL_ALGO=Ring\\n")
+        f.write("export NCCL_PROTO=LL\\nsrun --export=NONE python train.py\\n")
+        """,
+        True,
+    ),
+    "one name, used twice": (
+        """
+        script = "export NCCL_ALGO=Ring\\n"
+        write(script)
+        script = "export NCCL_PROTO=LL\\nsrun --export=NONE python train.py\\n"
+        """,
+        False,
+    ),
+    "two functions": (
+        """
+        def one():
+            script = "export NCCL_ALGO=Ring\\n"
+            return script
+        def other():
+            script = "export NCCL_PROTO=LL\\nsrun --export=NONE python train.py\\n"
+            return script
+        """,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS_IN_CODE)
+def test_texts_that_are_one_script_and_texts_that_are_two(name: str) -> None:
+    code, one = SCRIPTS_IN_CODE[name]
+    facts = read(textwrap.dedent(code))
+    scopes = {s.name: s.scope for s in facts.settings}
+    assert (scopes["NCCL_ALGO"] == scopes["NCCL_PROTO"]) is one
+    assert [launch.scope for launch in facts.launches if launch.launcher == "srun"] == [scopes["NCCL_PROTO"]]
