@@ -91,6 +91,8 @@ def _members(unit: Unit) -> dict[tuple[str, str, str], list[Member]]:
         return found
     for command in unit.commands[:200]:
         if command.launch.launcher == "ray start":
+            if _value(command, ("--num-gpus",)) == "0":
+                continue  # a head without GPUs schedules and runs no rank
             member = _member(unit, command, 0 if "--head" in command.launch.words else 1)
             found.setdefault(("ray start", "", ""), []).append(member)
             continue
