@@ -7,6 +7,7 @@ under both. Whatever may change what a job does is unsafe, however plainly it wa
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,19 @@ from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from envdoctor.entries import Program, Programs
+    from envdoctor.fixes.notebook import Program as NotebookProgram
     from envdoctor.fixes.python_tree import Tree
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
 
+IN_PYTHON = ("python-environ", "child-environment", "runtime-env")
+"""Channels of what Python code gives."""
+OF_SETTINGS = (
+    "ghost-variable", "misnamed-variable", "deprecated-variable", "bad-value", "not-forwarded", "not-exported",
+    "command-misread",
+)  # fmt: skip
+"""Rules whose fixes change words at their places, which are exact in notebooks and JSON too."""
 RESEEDING = ("a fixed seed, written to the log", "give it a value")
 """What findings about a seed say that is there and differs from run to run."""
 
@@ -56,8 +65,6 @@ class Fixer:
         return self._lines[path]
 
     def _with_fix(self, finding: Finding) -> Finding:
-        if finding.place.cell is not None:
-            return replace(finding, fix=None)
         make = {
             "ghost-variable": self._remove, "misnamed-variable": self._rename, "deprecated-variable": self._rename,
             "bad-value": self._correct, "not-forwarded": self._forward, "command-misread": self._mend,
@@ -69,7 +76,14 @@ class Fixer:
         if make is None:
             return finding
         facts = self.project.read(finding.place.path) or self.project.context(finding.place.path)
-        return replace(finding, fix=make(finding, facts) if facts is not None else None)
+        if facts is None:
+            return replace(finding, fix=None)
+        if facts.kind != "notebook" or finding.name in OF_SETTINGS or _is_value(finding):
+            made = make(finding, facts)
+            return replace(finding, fix=_escaped(made) if facts.kind in ("json", "notebook") else made)
+        cells = self._cells(facts.path)
+        mapped = cells.finding(finding)
+        return replace(finding, fix=cells.fix(make(mapped, facts)) if mapped is not None else None)
 
     def _setting(self, finding: Finding, facts: FileFacts) -> Setting | None:
         """The setting that a finding is about."""
@@ -83,21 +97,38 @@ class Fixer:
         setting = self._setting(finding, facts)
         if setting is None or finding.severity == "info":
             return None
-        edit = self._removal(setting, facts)
-        if edit is None:
+        edits = self._removal(setting, facts)
+        if not edits:
             return None
         safe = self._only_settings(setting.name, facts)
-        return Fix(f"remove {setting.name}", (edit,), safe)
+        return Fix(f"remove {setting.name}", edits, safe)
 
-    def _removal(self, setting: Setting, facts: FileFacts) -> Edit | None:
-        text = self.project.text(facts.path)
-        if setting.channel in ("python-environ", "child-environment", "runtime-env") and facts.kind == "python":
-            from envdoctor.fixes import remove_python
-
-            return remove_python.removal(setting, text)
+    def _removal(self, setting: Setting, facts: FileFacts) -> tuple[Edit, ...]:
+        """The edits that take a setting out; none where that is not plain."""
+        if facts.kind in ("python", "notebook") and setting.channel in IN_PYTHON:
+            return self._python_removal(setting, facts)
         from envdoctor.fixes import remove
 
-        return remove.removal(setting, self.lines(facts.path), facts.kind)
+        edit = remove.removal(setting, self.lines(facts.path), facts.kind)
+        return (edit,) if edit is not None else ()
+
+    def _python_removal(self, setting: Setting, facts: FileFacts) -> tuple[Edit, ...]:
+        from envdoctor.fixes import remove_python
+
+        if facts.kind == "python":
+            edit = remove_python.removal(setting, self.project.text(facts.path))
+            return (edit,) if edit is not None else ()
+        cells = self._cells(facts.path)
+        mapped = cells.setting(setting)
+        edit = remove_python.removal(mapped, cells.text) if mapped is not None else None
+        made = cells.fix(Fix("", (edit,))) if edit is not None else None
+        return made.edits if made is not None else ()
+
+    def _cells(self, path: str) -> NotebookProgram:
+        """The Python of a notebook as one program."""
+        from envdoctor.fixes import notebook
+
+        return notebook.program(path, self.project.text(path))
 
     def _only_settings(self, name: str, facts: FileFacts) -> bool:
         """Every mention of a name in the file, comments aside, is in one of its settings: nothing else hangs on it."""
@@ -129,12 +160,12 @@ class Fixer:
 
     def _twin(self, finding: Finding, setting: Setting, facts: FileFacts) -> Fix | None:
         """The real name is set as well: the one that nothing reads can go. One that is still read is left alone."""
-        edit = self._removal(setting, facts) if finding.name == "misnamed-variable" else None
-        if edit is None:
+        edits = self._removal(setting, facts) if finding.name == "misnamed-variable" else ()
+        if not edits:
             return None
         prefix = self.catalog.prefix_of(setting.name)
         closed = self.catalog.variable(setting.name) is not None or (prefix is not None and prefix.closed)
-        return Fix(f"remove {setting.name}", (edit,), closed and self._only_settings(setting.name, facts))
+        return Fix(f"remove {setting.name}", edits, closed and self._only_settings(setting.name, facts))
 
     def _named(self, place: Place | None, name: str, real: str) -> list[Edit]:
         """One edit for each time a name stands at a place."""
@@ -199,7 +230,7 @@ class Fixer:
         self._with_block.add(facts.path)
         wanted = launches.settings_of(finding)
         description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
-        if facts.kind == "python" and (python := self._python("python_switches")):
+        if facts.kind in ("python", "notebook") and (python := self._python("python_switches")):
             found: Fix | None = python.environment(finding, wanted, self.tree)
             return found
         edit = launches.block(finding, facts, self.lines(facts.path))
@@ -238,12 +269,12 @@ class Fixer:
             from envdoctor.fixes import launches
 
             return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
-        python = self._python("python_switches") if facts.kind == "python" else None
+        python = self._python("python_switches") if facts.kind in ("python", "notebook") else None
         found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
         return found
 
     def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        python = self._python("python_switches") if facts.kind == "python" else None
+        python = self._python("python_switches") if facts.kind in ("python", "notebook") else None
         found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
         return found
 
@@ -262,19 +293,33 @@ class Fixer:
         from envdoctor.fixes.python_tree import parse
 
         facts = self.project.context(path)
-        return parse(path, self.project.text(path)) if facts is not None and facts.kind == "python" else None
+        if facts is None or facts.kind not in ("python", "notebook"):
+            return None
+        return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.text(path))
 
     def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
         """What the rule about seeds looks for, and the program that a file starts."""
         if self._programs is None:
             self._programs = self.project.programs()
         facts = self.project.context(path)
-        program = self._programs.of(facts) if facts is not None else None
+        program = self._programs.of(facts) if facts is not None and facts.kind == "python" else None
         if program is None:
             return None
         from envdoctor.rulebook import load_rulebook
 
         return load_rulebook().named("unseeded-rng").parameters, program
+
+
+def _is_value(finding: Finding) -> bool:
+    """Whether a finding is about the value of a variable, whatever its rule is about besides."""
+    return finding.name == "nondeterministic-option" and finding.variable is not None
+
+
+def _escaped(fix: Fix | None) -> Fix | None:
+    """A fix within JSON; None where what it writes would have to be escaped, which has no one form in every string."""
+    if fix is None or any(json.dumps(edit.text)[1:-1] != edit.text for edit in fix.edits):
+        return None
+    return fix
 
 
 def _unsafe(description: str, edits: tuple[Edit, ...]) -> Fix | None:

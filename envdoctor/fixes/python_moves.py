@@ -21,6 +21,7 @@ Trees = Callable[[str], "Tree | None"]
 HARMLESS = frozenset({"str", "int", "True", "False", "None"})
 ENVIRONMENT = frozenset({"os", "environ"})
 """Names through which the environment is written: writing it gives them no new meaning."""
+_LONG = regex("\"{3}|'{3}")
 _MAIN = regex(r"__name__\s*==\s*[\"']__main__[\"']")
 
 
@@ -44,6 +45,12 @@ def above_draw(finding: Finding, trees: Trees) -> tuple[Edit, ...]:
     if tree is None or statement is None or not _seeds(statement):
         return ()
     return above(tree, statement, finding.place, trees)
+
+
+def is_call(statement: Statement) -> bool:
+    """Whether a statement is one call and nothing else."""
+    small = statement.small()
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)
 
 
 def _seeds(statement: Statement) -> bool:
@@ -134,7 +141,7 @@ def _code(tree: Tree, statement: Statement) -> str | None:
     """The lines of a statement and of the comments above it, without its indent; None where text would change."""
     indent = statement.block.indent
     lines = tree.lines[statement.lead - 1 : statement.last]
-    if any(line and not line.startswith(indent) for line in lines) or (len(lines) > 1 and '"""' in "".join(lines)):
+    if any(line and not line.startswith(indent) for line in lines) or (len(lines) > 1 and _LONG.search("".join(lines))):
         return None
     return "\n".join(line[len(indent) :] for line in lines)
 
@@ -209,7 +216,8 @@ def start_of(tree: Tree, first: int) -> tuple[Statement, bool]:
     block = main_block(tree)
     defined = outer is None or isinstance(outer.node, (cst.FunctionDef, cst.ClassDef))
     if block is not None and (defined or (outer is not None and outer is block.owner)):
-        return block.statements[0], False
+        rest = (s for s in block.statements if not is_import(s))
+        return next(rest, block.statements[0]), False
     end = next((s.index for s in tree.top.statements if isinstance(s.node, (cst.FunctionDef, cst.ClassDef))), None)
     if not defined and outer is not None:
         end = outer.index if end is None else min(end, outer.index)

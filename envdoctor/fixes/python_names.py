@@ -122,31 +122,48 @@ def used(node: cst.CSTNode) -> set[str]:
 
 
 def add_import(tree: Tree, line: str) -> Edit:
-    """An import at the top of a file: of the standard library above the others, else below them."""
-    statements = [s for s in tree.top.statements if next(_imports(s), None) is not None]
-    plain = [s for s in statements if s.small() is not None and not _is_future(s)]
-    standard = line.split()[1].split(".")[0] in sys.stdlib_module_names
-    if standard and plain:
-        first = plain[0]
-        ours = any(name.split(".")[0] in sys.stdlib_module_names for name, _ in _bindings_of(first))
-        edit = tree.before(first, line)
-        return edit if ours else Edit(edit.place, f"{edit.text}\n")
-    if plain:
-        return tree.after(_last_of_head(tree, plain), line)
+    """An import at the top of a file, sorted into the first group of its kind: the standard library's, or others."""
+    standard = _is_standard(line.split()[1])
+    groups = list(_groups(tree))
+    for group in groups:
+        if any(_is_standard(name) == standard for name in _modules(group)):
+            smaller = [s for s in group if isinstance(s.small(), cst.Import) and tree.at(s.node).strip() <= line]
+            return tree.after(smaller[-1], line) if smaller else tree.before(group[0], line)
+    if groups and standard:
+        edit = tree.before(groups[0][0], line)
+        return Edit(edit.place, f"{edit.text}\n")
     head = [s for s in tree.top.statements if _is_future(s)] or [s for s in tree.top.statements[:1] if is_docstring(s)]
-    if head:
-        return Edit(tree.after(head[-1], line).place, f"\n\n{line}")
+    if groups or head:
+        return Edit(tree.after(groups[-1][-1] if groups else head[-1], line).place, f"\n\n{line}")
     if not tree.top.statements:
         return tree.at_end(line)
     edit = tree.before(tree.top.statements[0], line)
     return Edit(edit.place, f"{edit.text}\n")
 
 
-def _last_of_head(tree: Tree, plain: list[Statement]) -> Statement:
-    """The last import before anything is defined."""
-    ends = next((s.index for s in tree.top.statements if isinstance(s.node, (cst.FunctionDef, cst.ClassDef))), None)
-    head = [s for s in plain if ends is None or s.index < ends]
-    return (head or plain)[-1]
+def _is_standard(module: str) -> bool:
+    return module.split(".")[0] in sys.stdlib_module_names
+
+
+def _modules(group: list[Statement]) -> list[str]:
+    """The modules that a group of imports names; relative ones are the project's own."""
+    return [name for statement in group for name, _ in _bindings_of(statement)]
+
+
+def _groups(tree: Tree) -> Iterator[list[Statement]]:
+    """The imports before anything is defined, in groups without a blank line in between."""
+    group: list[Statement] = []
+    for statement in tree.top.statements:
+        if isinstance(statement.node, (cst.FunctionDef, cst.ClassDef)):
+            break
+        if statement.small() is None or _is_future(statement) or not is_import(statement):
+            continue
+        if group and statement.lead > group[-1].last + 1:
+            yield group
+            group = []
+        group.append(statement)
+    if group:
+        yield group
 
 
 def _bindings_of(statement: Statement) -> Iterator[tuple[str, str]]:

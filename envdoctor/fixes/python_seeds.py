@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import libcst as cst
@@ -14,7 +14,7 @@ from envdoctor.entries import Process, Program, only_rank_zero
 from envdoctor.facts import Call, Place
 from envdoctor.findings import Edit, Finding, Fix
 from envdoctor.fixes import python_arguments as arguments
-from envdoctor.fixes.python_moves import Trees, above_draw, out_of_branch
+from envdoctor.fixes.python_moves import Trees, above_draw, is_call, out_of_branch
 from envdoctor.fixes.python_names import add_import, reference
 from envdoctor.fixes.python_spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python_switches import at_start
@@ -44,9 +44,34 @@ def seeded(finding: Finding, trees: Trees, streams: Streams) -> Fix | None:
         if how == "in it":
             return _in_spawned(finding, name, trees)
         return _never(finding, name, tree, trees, streams)
-    entry = trees(_entry(finding))
-    calls = [(name, f"({SEED})") for name in _CALLS.findall(finding.help)]
-    return at_start(entry, _line_in(finding, entry), calls) if entry is not None and calls else None
+    names = _CALLS.findall(finding.help)
+    return _nothing(finding, names, trees, streams) if names else None
+
+
+def _nothing(finding: Finding, names: Sequence[str], trees: Trees, streams: Streams) -> Fix | None:
+    """A training that seeds nothing: where it begins, or in the function that each of its processes runs."""
+    path = _entry(finding)
+    known = streams(path)
+    function = spawned_function(finding.place, trees, plainly=True)
+    if function is not None or (known is not None and _in_other_process(*known, finding.place)):
+        function = function or spawned_function(finding.place, trees)
+        made = [(name, reference(function[0], name)) for name in names] if function is not None else []
+        if function is None or any(written is None for _, written in made):
+            return None
+        tree, statement = function
+        imports = [add_import(tree, w.missing) for _, w in made if w is not None and w.missing]
+        code = "\n".join(f"{w.text}({SEED})" for _, w in made if w is not None)
+        return unsafe(f"add {code} in each process".replace("\n", "; "), *imports, top_of(tree, statement, code))
+    entry = trees(path)
+    calls = [(name, f"({SEED})") for name in names]
+    return at_start(entry, _line_in(finding, entry), calls) if entry is not None else None
+
+
+def _in_other_process(parameters: Mapping[str, Any], program: Program, place: Place) -> bool:
+    """Whether what draws at a place, or is called there and draws, runs in a process that is started bare."""
+    draws = [d for stream in program_streams(parameters, program).values() for d in stream.draws]
+    mine = [d for d in draws if place in (d.call.place, d.site)]
+    return bool(mine) and all(d.process.kind in ("spawn", "remote") for d in mine)
 
 
 def _entry(finding: Finding) -> str:
@@ -64,25 +89,22 @@ def _never(finding: Finding, name: str, tree: Tree, trees: Trees, streams: Strea
     """One generator of several has no seed: beside the seed of another one, with the same value."""
     entry = _entry(finding)
     known = streams(entry)
-    if known is None:
-        return None
-    parameters, program = known
-    if own := _own_argument(finding, tree, program, parameters):
+    seed = _beside(*known, name, finding.place) if known is not None else None
+    if known is not None and (own := _own_argument(finding, tree, *known)):
         return own
-    seed = _beside(parameters, program, name, finding.place)
     there = trees(seed.place.path) if seed is not None else None
     statement = there.statement_at(seed.place.line) if seed is not None and there is not None else None
-    if seed is not None and there is not None and statement is not None and statement.small() is not None:
+    if seed is not None and there is not None and statement is not None and is_call(statement):
         written = reference(there, name)
         if written is not None:
             imports = (add_import(there, written.missing),) if written.missing else ()
-            code = f"{written.text}({seed.arguments[0].text})"
+            code = f"{written.text}({_fitting(name, seed.arguments[0].text)})"
             return unsafe(f"add {code}", *imports, there.after(statement, code))
     start = trees(entry)
     return at_start(start, _line_in(finding, start), [(name, f"({SEED})")]) if start is not None else None
 
 
-def _own_argument(finding: Finding, tree: Tree, program: Program, parameters: Mapping[str, Any]) -> Fix | None:
+def _own_argument(finding: Finding, tree: Tree, parameters: Mapping[str, Any], program: Program) -> Fix | None:
     """A call that takes a seed of its own: `train_test_split(x, random_state=0)`."""
     call = tree.call_at(finding.place)
     facts = program.files.get(finding.place.path)
@@ -112,7 +134,16 @@ def _beside(parameters: Mapping[str, Any], program: Program, name: str, draw: Pl
     return None
 
 
+def _fitting(name: str, value: str) -> str:
+    """A seed as a function takes it: NumPy wants 32 bits without a sign."""
+    plain = name != "numpy.random.seed" or regex(r"[\w.]+|.*% *2 *\*\* *3[12]").fullmatch(value)
+    return value if plain else f"({value}) % 2**32"
+
+
 def _has_plain_seed(call: Call) -> bool:
+    """A seed alone, in code that is there to start a program: not in a method of something that is made by others."""
+    if call.scope.kind == "function" and "." in call.scope.name and "seed" not in call.scope.name.lower():
+        return False
     return len(call.arguments) == 1 and call.arguments[0].keyword is None and "\n" not in call.arguments[0].text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from envdoctor.facts import Place
@@ -9,25 +11,37 @@ from envdoctor.findings import Edit
 from envdoctor.fixes.python_moves import Trees
 from envdoctor.fixes.python_names import is_docstring, used
 from envdoctor.fixes.python_tree import Statement, Tree
+from envdoctor.regexes import regex
+
+_STARTS = regex(r"(?i)trainer|spawn|process|launch|distributor|executor")
+"""Names of what runs a function in processes of its own."""
 
 
-def spawned_function(inner: Place, trees: Trees) -> tuple[Tree, Statement] | None:
-    """The function of a file around a place, where the file hands it to something: `spawn(run, ...)`, `target=run`."""
+def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tuple[Tree, Statement] | None:
+    """The function of a file around a place, where the file hands it to something: `spawn(run, ...)`, `target=run`.
+
+    `plainly`: to something whose name says that it starts processes.
+    """
     tree = trees(inner.path)
     statement = tree.statement_at(inner.line) if tree is not None else None
     if tree is None or statement is None:
         return None
     outer = tree.outer(statement)
-    if not isinstance(outer.node, cst.FunctionDef) or not _is_handed_over(tree.module, outer.node.name.value):
+    if not isinstance(outer.node, cst.FunctionDef):
+        return None
+    starters = list(_handed_to(tree.module, outer.node.name.value))
+    if not starters or (plainly and not any(_STARTS.search(tree.at(call.func)) for call in starters)):
         return None
     return tree, outer
 
 
-def _is_handed_over(node: cst.CSTNode, name: str) -> bool:
-    """Whether a name is an argument of some call."""
-    if isinstance(node, cst.Arg) and isinstance(node.value, cst.Name) and node.value.value == name:
-        return True
-    return any(_is_handed_over(child, name) for child in node.children)
+def _handed_to(node: cst.CSTNode, name: str) -> Iterator[cst.Call]:
+    """The calls that have a name as an argument."""
+    if isinstance(node, cst.Call):
+        if any(isinstance(given.value, cst.Name) and given.value.value == name for given in node.args):
+            yield node
+    for child in node.children:
+        yield from _handed_to(child, name)
 
 
 def top_of(tree: Tree, function: Statement, code: str) -> Edit | None:

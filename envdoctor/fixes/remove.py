@@ -79,7 +79,9 @@ def chunk_of(setting: Setting, lines: Sequence[str]) -> Chunk | None:
             between, end = between[:-1], end + 1
     elif setting.op in ("set", "append"):
         return None
-    if start and text[start - 1] in "\"'" and text[end : end + 1] == text[start - 1]:
+    if start and text[start - 1] in "\"'" and between.startswith(text[start - 1]):
+        start, between = start - 1, between[1:]
+    elif start and text[start - 1] in "\"'" and text[end : end + 1] == text[start - 1]:
         start, end = start - 1, end + 1
     return Chunk(name.line, start, end, between)
 
@@ -166,7 +168,7 @@ def out_of_words(path: str, lines: Sequence[str], line: int, start: int, end: in
     text = lines[line - 1]
     before, after = text[:start], text[end:]
     continued = line > 1 and lines[line - 2].rstrip(" \t").endswith("\\")
-    if (before and before[-1] not in " \t\"'(;") or (after and after[0] not in " \t\\"):
+    if (before and before[-1] not in " \t\"'(;!") or (after and after[0] not in " \t\\"):
         return None
     if not before.strip() and re.fullmatch(r"[ \t]*\\[ \t]*", after):
         return Edit(whole_lines(lines, path, line, line), "")
@@ -259,7 +261,7 @@ def _of_table(setting: Setting, lines: Sequence[str], kind: str) -> Edit | None:
     text = lines[chunk.line - 1]
     if chunk.line > 1 and lines[chunk.line - 2].rstrip().endswith("\\"):
         return None
-    if kind == "json":
+    if kind == "json" or (kind not in ("python", "toml") and text[chunk.start] == '"' and ":" in chunk.between):
         return _json_entry(setting, lines, chunk)
     if kind == "yaml" and setting.channel not in ("env-file", "conf-file"):
         lead = LEADS["list"] if text.lstrip().startswith("- ") else ""
@@ -276,9 +278,17 @@ def _of_table(setting: Setting, lines: Sequence[str], kind: str) -> Edit | None:
 
 
 def _json_entry(setting: Setting, lines: Sequence[str], chunk: Chunk) -> Edit | None:
-    """`"NAME": "value",` on a line of its own; the last entry takes the comma in front of it along."""
+    """`"NAME": "value"`, on a line of its own or among others; the last entry takes the comma in front of it along."""
+    text = lines[chunk.line - 1]
+    before, after = text[: chunk.start], text[chunk.end :]
     if _alone(chunk, lines, "", r"[ \t]*,[ \t]*"):
         return _lines(setting, lines, chunk.line, chunk.line)
+    if behind := re.match(r"[ \t]*,[ \t]*(?=\S)", after):
+        return _cut(setting, chunk.line, chunk.start, chunk.end + behind.end())
+    if front := re.search(r"[ \t]*,[ \t]*\Z", before):
+        return _cut(setting, chunk.line, front.start(), chunk.end) if re.match(r"[ \t]*[}\n]|\Z", after) else None
+    if before.rstrip().endswith("{") and after.lstrip().startswith("}"):
+        return _cut(setting, chunk.line, chunk.start, chunk.end)
     if chunk.line == 1 or not _alone(chunk, lines, "", r"[ \t]*"):
         return None
     above = lines[chunk.line - 2].rstrip()
@@ -286,4 +296,4 @@ def _json_entry(setting: Setting, lines: Sequence[str], chunk: Chunk) -> Edit | 
         return _lines(setting, lines, chunk.line, chunk.line)
     if not above.endswith(","):
         return None
-    return Edit(Place(setting.place.path, chunk.line - 1, len(above), chunk.line, len(lines[chunk.line - 1]) + 1), "")
+    return Edit(Place(setting.place.path, chunk.line - 1, len(above), chunk.line, len(text) + 1), "")

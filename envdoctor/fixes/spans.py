@@ -78,8 +78,6 @@ class FileBytes:
     def span(self, edit: Edit) -> Span:
         """The bytes that an edit replaces, and what it puts there, with the line endings of the file."""
         place = edit.place
-        if place.cell is not None:
-            raise FixRefused("code in a notebook is not edited")
         start = self.offset(place.line, place.column)
         end = self.offset(place.end_line, place.end_column)
         if end < start:

@@ -93,6 +93,6 @@ def _shell(text: str) -> int:
 
 
 PARSERS: dict[str, Callable[[str], int]] = {
-    "python": _python, "json": _json, "toml": _toml, "yaml": _yaml, "shell": _shell,
+    "python": _python, "json": _json, "notebook": _json, "toml": _toml, "yaml": _yaml, "shell": _shell,
 }  # fmt: skip
 """Kind of file -> how many errors its language sees in a text."""

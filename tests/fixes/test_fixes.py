@@ -82,9 +82,6 @@ KEPT = [
     ("a.py", 'import os\nos.environ["NCCL_DETERMINISTIC"] = "1"; x = 1\n'),
     ("a.py", 'import os\nif x: os.environ["NCCL_DETERMINISTIC"] = "1"\n'),
     ("docker-compose.yml", "services:\n  t:\n    environment:\n      - NCCL_DETERMINISTIC=1\n"),
-    ("env.json", '{"env_vars": {"A": "1", "NCCL_DETERMINISTIC": "1"}}\n'),
-    ("a.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": [
-        "import os\n", 'os.environ["NCCL_DETERMINISTIC"] = "1"']}]})),
     ("a.sh", "export RCCL_DEBUG=INFO\n"),
     ("a.sh", "export NCCL_P2P_DISABLE=true\n"),
     ("a.sh", "export NCCL_ASYNC_ERROR_HANDLING=1\n"),

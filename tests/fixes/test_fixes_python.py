@@ -10,6 +10,9 @@ from textwrap import dedent
 import pytest
 
 from envdoctor.cli import main
+from envdoctor.fixes.python_names import add_import
+from envdoctor.fixes.python_tree import parse
+from envdoctor.fixes.spans import FileBytes
 
 Tree = Callable[[Mapping[str, str]], Path]
 TRAINS = "torch.nn.Linear(4, 1)(torch.ones(4)).sum().backward()\n"
@@ -119,6 +122,25 @@ SEEDS = {
         "import torch\ntorch.manual_seed(0)\nr = torch.Generator(device='cpu').manual_seed(0)\n"
         f"x = torch.rand(3, generator=r)\n{TRAINS}",
     ),
+    "a seed that NumPy does not take as it is": (
+        f"import numpy as np\nimport torch\ntorch.manual_seed(hash(x))\nnp.random.shuffle(x)\n{TRAINS}",
+        "import numpy as np\nimport torch\ntorch.manual_seed(hash(x))\nnp.random.seed((hash(x)) % 2**32)\n"
+        f"np.random.shuffle(x)\n{TRAINS}",
+    ),
+    "no seed is copied out of a condition": (
+        f"import random\nimport torch\nrandom.seed(x) if x else None\nrandom.random()\n{TRAINS}",
+        f"import random\nimport torch\n\ntorch.manual_seed(0)\n\nrandom.seed(x) if x else None\nrandom.random()\n{TRAINS}",
+    ),
+    "imports are sorted in": (
+        f"import os\nimport sys\n\nimport numpy as np\nimport torch\nfrom torch import nn\n\nimport mine\n\nx = {TRAINS}",
+        "import os\nimport sys\n\nimport numpy as np\nimport torch\nfrom torch import nn\n\nimport mine\n\n"
+        f"torch.manual_seed(0)\n\nx = {TRAINS}",
+    ),
+    "behind the imports of the main block": (
+        f'import torch\n\ndef main():\n    {TRAINS}\n\nif __name__ == "__main__":\n    import sys\n    main()\n',
+        f'import torch\n\ndef main():\n    {TRAINS}\n\nif __name__ == "__main__":\n    import sys\n    torch.manual_seed(0)\n'
+        "    main()\n",
+    ),
     "the clock": (
         f"import time\nimport torch\ntorch.manual_seed(int(time.time()))\n{TRAINS}",
         f"import time\nimport torch\ntorch.manual_seed(0)\n{TRAINS}",
@@ -173,6 +195,42 @@ def test_spawned_processes_get_the_seed_and_the_switch(tree: Tree, monkeypatch: 
     lines = dedent(program.replace('"What each rank does."', added)).lstrip("\n").split("\n")
     assert sorted(got.split("\n")) == sorted(lines)
     assert got.index("What each") < got.index("manual_seed") < got.index("Linear")
+
+
+IMPORTS = [
+    ("import os\nimport sys\n\nimport torch\n", "random", "import os\nimport random\nimport sys\n\nimport torch\n"),
+    ("import sys\n", "random", "import random\nimport sys\n"),
+    ("import torch\n", "random", "import random\n\nimport torch\n"),
+    ("import os\n", "torch", "import os\n\nimport torch\n"),
+    ("import os\n\nfrom x import y\n\nfrom .z import w\n", "torch",
+     "import os\n\nimport torch\nfrom x import y\n\nfrom .z import w\n"),
+    ('"""Doc."""\nfrom __future__ import annotations\nx = 1\n', "os",
+     '"""Doc."""\nfrom __future__ import annotations\n\nimport os\nx = 1\n'),
+    ("# licence\nx = 1\n", "os", "# licence\nimport os\n\nx = 1\n"),
+    ("#!/usr/bin/python\n", "os", "#!/usr/bin/python\nimport os\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "name", "after"), IMPORTS)
+def test_imports(before: str, name: str, after: str) -> None:
+    parsed = parse("x.py", before)
+    assert parsed is not None
+    source = FileBytes("x.py", before.encode())
+    assert source.apply([source.span(add_import(parsed, f"import {name}"))]).decode() == after
+
+
+def test_workers_of_ray_get_the_seed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = """
+    import torch
+    from ray.train.torch import TorchTrainer
+
+    def work(config):
+        torch.nn.Linear(4, 1)(torch.ones(4)).sum().backward()
+
+    if __name__ == "__main__":
+        TorchTrainer(train_loop_per_worker=work).fit()
+    """
+    check(tree, monkeypatch, before, before.replace("(config):", "(config):\n        torch.manual_seed(0)"))
 
 
 def test_samplers_are_told_the_epoch_and_seeded_alike(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

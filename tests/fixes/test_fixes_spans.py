@@ -87,7 +87,6 @@ def test_the_mark_at_the_start_stays() -> None:
         (b"a\n", Place("x", 3, 1, 3, 1)),
         (b"a\n", Place("x", 1, 3, 1, 3)),
         (b"a\n", Place("x", 2, 1, 1, 1)),
-        (b"a\n", Place("x", 1, 1, 1, 2, cell=1)),
     ],
 )
 def test_what_cannot_be_mapped_is_refused(data: bytes, place: Place) -> None:
