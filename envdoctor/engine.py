@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from envdoctor import checks, suppressions
 from envdoctor.catalog import Catalog
@@ -19,6 +19,7 @@ from envdoctor.rulebook import Rule, Rulebook
 if TYPE_CHECKING:
     from envdoctor.entries import Programs
 
+T = TypeVar("T")
 PRECEDENCE = {
     "ghost-variable": ("misnamed-variable",),
     "nondeterministic-option": ("contradictory", "bad-value"),
@@ -84,6 +85,20 @@ def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
     return [w for w in words if w.lower() != "all" and not selected(rulebook, [w], [])]
 
 
+class Watch(Protocol):
+    """Sees what is gone through, to show progress."""
+
+    def __call__(self, items: Sequence[T], doing: str) -> Iterable[T]:
+        """The items, one after the other."""
+        ...
+
+
+def unwatched(items: Sequence[T], doing: str) -> Iterable[T]:
+    """Nobody looks."""
+    del doing
+    return items
+
+
 @dataclass(slots=True)
 class Engine:
     """Judges the files of a project by the rules that were selected."""
@@ -98,17 +113,18 @@ class Engine:
     levels: ByPath[str] = field(default_factory=lambda: ByPath({}))
     ignores: ByPath[Sequence[str]] = field(default_factory=lambda: ByPath({}))
     """Rules that say nothing in some files."""
+    watch: Watch = unwatched
     _programs: Programs | None = None
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
         """Read and judge `paths`; the rest of the project is context."""
         self.project.entry_triggers = entry_triggers(self.rules)
         paths = list(paths)
-        read = [facts for path in paths if (facts := self.project.read(path)) is not None]
+        read = [facts for path in self.watch(paths, "reading") if (facts := self.project.read(path)) is not None]
         found: list[Finding] = []
         reported = set(paths)
         self._programs = self.project.programs() if any(_follows(r) for r in self.rules) else None
-        for facts in read:
+        for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
         found += self._judge_units(read)
         found = self._without_private(found)
@@ -152,7 +168,7 @@ class Engine:
         reported = {facts.path for facts in read}
         built = units.build(self.project, read, self.catalog.variable)
         found: list[Finding] = []
-        for unit in built:
+        for unit in self.watch(built, "judging launches"):
             target = self.project.target(unit.path)
             context = checks.UnitContext(
                 unit, built, target, self.catalog, load_launchers(), self.level_of(unit.path), self._programs

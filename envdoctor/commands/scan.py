@@ -15,7 +15,7 @@ from envdoctor.engine import Engine, Result, summed
 from envdoctor.errors import UserError
 from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
-from envdoctor.reports import outputs
+from envdoctor.reports import outputs, progress
 
 FIXES_SHOWN = {"json", "sarif", "statistics", "statistics-json"}
 """Formats that say how a finding can be put right, edit by edit, or how many can."""
@@ -39,15 +39,23 @@ def run(arguments: argparse.Namespace) -> int:
     def judge(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
         """Judge the files, some of them as they would be after fixes."""
         engine = _engine(arguments, setup, project.edited({**stdin, **overlay}))
-        return engine, engine.judge(found.files, setup.config.complaints)
+        with progress.Watcher(progress.is_wanted()) as engine.watch:
+            return engine, engine.judge(found.files, setup.config.complaints)
+
+    def judge_new(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+        """The same, without what the baseline holds."""
+        engine, result = judge(overlay)
+        if arguments.baseline is not None:
+            _against_baseline(arguments, result, found.files, setup)
+        return engine, result
 
     unwritten: list[str] = []
     if any(getattr(arguments, name) for name in FIXING):
         from envdoctor.commands import scan_fix
 
         if arguments.diff:
-            return scan_fix.show(arguments, judge, found)
-        unwritten = scan_fix.write(arguments, judge, found)
+            return scan_fix.show(arguments, judge, judge_new, found)
+        unwritten = scan_fix.write(arguments, judge, judge_new, found)
         project = setup.project(arguments.docs)  # what was read may have changed
     engine, result = judge({})
     if FIXES_SHOWN & {one.format for one in wanted}:

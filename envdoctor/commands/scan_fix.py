@@ -17,12 +17,12 @@ from envdoctor.reports import counted, printable
 _LINE = regex(rb"[^\n]*\n|[^\n]+")
 
 
-def write(arguments: argparse.Namespace, judge: Judge, found: Found) -> list[str]:
+def write(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, found: Found) -> list[str]:
     """Write what was asked for, and say on standard error what was done; the report is about what is left.
 
     What could not be written is returned; all other files are written.
     """
-    made = _changes(arguments, judge, found.files)
+    made = _changes(arguments, judge, judge_new, found.files)
     allowed = writing.trees(arguments.paths)
     written = [(change.path, writing.write(found.root, change, allowed)) for change in made.changes]
     errors = [f"{path}: not written: {reason}" for path, reason in written if reason]
@@ -34,11 +34,11 @@ def write(arguments: argparse.Namespace, judge: Judge, found: Found) -> list[str
     return errors
 
 
-def show(arguments: argparse.Namespace, judge: Judge, found: Found) -> int:
+def show(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, found: Found) -> int:
     """A unified diff on standard output, in the bytes of the files: 1 where something would change, 2 on errors."""
     import difflib
 
-    made = _changes(arguments, judge, found.files)
+    made = _changes(arguments, judge, judge_new, found.files)
     out = bytearray()
     for change in made.changes:
         old, new = _LINE.findall(change.before), _LINE.findall(change.after)
@@ -54,8 +54,8 @@ def show(arguments: argparse.Namespace, judge: Judge, found: Found) -> int:
     return 2 if found.errors else int(bool(made.changes))
 
 
-def _changes(arguments: argparse.Namespace, judge: Judge, files: Sequence[str]) -> Made:
-    """What was asked for, in memory: fixes first, then comments for what they leave."""
+def _changes(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, files: Sequence[str]) -> Made:
+    """What was asked for, in memory: fixes first, then comments for what they and the baseline leave."""
     if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
         raise UserError("--unsafe-fixes goes with --fix or --diff")
     fixing = arguments.fix or not arguments.add_ignores
@@ -63,7 +63,7 @@ def _changes(arguments: argparse.Namespace, judge: Judge, files: Sequence[str]) 
     if not arguments.add_ignores:
         return made
     now = {change.path: change for change in made.changes}
-    more = ignores.add(judge, files, {path: change.after for path, change in now.items()})
+    more = ignores.add(judge_new, files, {path: change.after for path, change in now.items()})
     for change in more.changes:
         before = now[change.path].before if change.path in now else change.before
         now[change.path] = Change(change.path, before, change.after)

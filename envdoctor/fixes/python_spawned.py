@@ -37,9 +37,9 @@ def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tu
 
 def _handed_to(node: cst.CSTNode, name: str) -> Iterator[cst.Call]:
     """The calls that have a name as an argument."""
-    if isinstance(node, cst.Call):
-        if any(isinstance(given.value, cst.Name) and given.value.value == name for given in node.args):
-            yield node
+    given = [a.value for a in node.args] if isinstance(node, cst.Call) else []
+    if isinstance(node, cst.Call) and any(isinstance(value, cst.Name) and value.value == name for value in given):
+        yield node
     for child in node.children:
         yield from _handed_to(child, name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -108,3 +109,25 @@ def test_what_is_left_after_fixing_is_ignored(
     assert json.loads(said.out)["findings"] == []
     assert "1 fixed, 1 ignored by new comments; 1 file written" in said.err
     assert (root / "a.sh").read_text() == "export NCCL_P2P_DISABLE=true  # envdoctor: ignore[bad-value]\n"
+
+
+def test_what_the_baseline_holds_gets_no_comment(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = "export NCCL_DETERMINISTIC=1\n"
+    root = tree({"a.sh": old})
+    monkeypatch.chdir(root)
+    assert main(["scan", "--write-baseline", "b.json"]) == 0
+    (root / "a.sh").write_text(f"{old}export NCCL_P2P_DISABLE=true\n")
+    (root / "c.sh").write_text(old)
+    assert main(["scan", "--baseline", "b.json", "--add-ignores"]) == 0
+    assert (root / "a.sh").read_text() == f"{old}export NCCL_P2P_DISABLE=true  # envdoctor: ignore[bad-value]\n"
+    assert (root / "c.sh").read_text() == f"{old.rstrip()}  {MARK}\n"
+
+
+def test_a_diff_of_standard_input(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tree({}))
+    text = b"a\nexport NCCL_DETERMINISTIC=1\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["scan", "--diff", "--stdin-filename", "new.sh", "-"]) == 1
+    assert b"\n-export NCCL_DETERMINISTIC=1\n" in capsysbinary.readouterr().out
