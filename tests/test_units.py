@@ -75,6 +75,9 @@ def test_one_of_two_values_under_a_condition(tree: Tree_) -> None:
     assert [step.fact.value.text for step in held.steps if isinstance(step.fact, Setting)] == ["1", "2"]
 
 
+PROGRAMS = {"src/train.py": "x = 1\n", "pkg/__main__.py": "x = 1\n", "pkg/__init__.py": "main = 1\n"}
+
+
 @pytest.mark.parametrize(
     ("script", "around", "entry"),
     [
@@ -89,10 +92,16 @@ def test_one_of_two_values_under_a_condition(tree: Tree_) -> None:
         ("torchrun /opt/train.py", (), None),
         ("torchrun $WHERE/train.py", (), None),
         ("torchrun missing.py", (), None),
+        ("python -m pkg", (), "pkg/__main__.py"),
+        ("python -m pkg.main", (), None),
+        ("python -m cProfile -o out src/train.py", (), "src/train.py"),
+        ("nsys profile -o a torchrun src/train.py", (), "src/train.py"),
+        ("docker exec -i c bash -s <<E\nx=$(torchrun src/train.py)\nE", ("docker exec",), "src/train.py"),
+        ("ssh n1 bash <<E\n(torchrun src/train.py)\nE", ("ssh",), "src/train.py"),
     ],
 )
 def test_commands_and_entries(tree: Tree_, script: str, around: tuple[str, ...], entry: str | None) -> None:
-    unit = units_of(tree({"run.sh": script + "\n", "src/train.py": "x = 1\n"}), "run.sh")["run.sh"]
+    unit = units_of(tree({"run.sh": script + "\n", **PROGRAMS}), "run.sh")["run.sh"]
     last = len(unit.commands) - 1
     assert tuple(launch.launcher for launch in unit.commands[last].around) == around
     assert (unit.entries[last].path if last in unit.entries else None) == entry
@@ -147,6 +156,20 @@ def test_nothing_outside_of_the_tree_is_found(tree: Tree_, tmp_path: Path) -> No
     assert found.find("../out.sh", "", {}) is None
     assert found.find("link.sh", "", {}) is None
     assert found.find("run.sh", "", {}) == "run.sh"
+
+
+def test_a_repository_in_the_tree_has_its_scripts_started_at_its_top(tree: Tree_) -> None:
+    root = tree({"third/lib/tools/serve.py": "x\n", "third/lib/train.py": "x\n"})
+    found = Tree(root, root)
+    assert found.find("tools/serve.py", "third/lib/examples/run", {}) == "third/lib/tools/serve.py"
+    assert found.find("./tools/serve.py", "third/lib/examples", {}) == "third/lib/tools/serve.py"
+    assert found.find("train.py", "third/lib/examples/run", {}) is None
+    assert found.find("tools/serve.py", "", {}) is None
+
+
+def test_a_shell_in_a_container_does_not_see_the_script_around_it(tree: Tree_) -> None:
+    script = "export A=1\nssh n1 bash <<E\nexport B=2\nx=$(python t.py)\nE\n"
+    assert environment_at(units_of(tree({"run.sh": script}))["run.sh"]) == {"B": "2"}
 
 
 def test_two_candidates_are_no_answer(tree: Tree_) -> None:
@@ -323,7 +346,52 @@ def test_units_are_shown_as_text(tree: Tree_) -> None:
     )
     built = units_of(tree({"job.sh": script, "env.sh": "export NCCL_DEBUG=INFO\n", "t.py": "x=1\n"})).values()
     text = "\n".join(lines(list(built), load_launchers(), lambda name: name.startswith("NCCL")))
-    for part in ("job.sh", "batch system: slurm", "sources: env.sh", "not in the tree: /etc/x.sh (line 4)",
+    for part in ("job.sh", "batch system: slurm", "sources: env.sh", "not found in the tree: /etc/x.sh (line 4)",
                  "6: srun > python -> t.py", "NCCL_DEBUG=INFO (env.sh:1)", "NCCL_ALGO=Ring (line 5)",
                  "NCCL_PROTO=LL (with srun)"):  # fmt: skip
         assert part in text
+
+
+SHOWN = [
+    ("torchrun --no-python bash x.sh", ["1: torchrun > bash -> x.sh (not found in the tree)"]),
+    ("srun hostname", ["1: srun -> hostname"]),
+    ("docker run img bash x.sh", []),
+    ("mpirun -np 2 $BIN -b 8", ["1: mpirun -> $BIN"]),
+    ("torchrun $HERE/t.py", ["1: torchrun -> $HERE/t.py (its place is not known)"]),
+    ("torchrun a/t.py", ["1: torchrun -> a/t.py (not found in the tree)"]),
+    ("srun --help", []),
+    ("srun bash -c 'python a.py; python b.py'",
+     ["1: srun > python -> a.py (not found in the tree)", "1: srun > python -> b.py (not found in the tree)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "expected"), SHOWN)
+def test_what_is_shown_of_a_launch(tree: Tree_, script: str, expected: list[str]) -> None:
+    built = units_of(tree({"job.sh": script + "\n"})).values()
+    assert [line.strip() for line in lines(list(built), load_launchers(), bool) if line[:2] == "  "] == expected
+
+
+WRITTEN = """export NCCL_A=1
+w=$(cat <<E
+export NCCL_B=2
+nice -10 python t.py
+E
+)
+echo "$w" > worker.sh
+"""
+
+
+@pytest.mark.parametrize(
+    ("runner", "expected"),
+    [
+        ("torchrun --no-python bash worker.sh",
+         ["4: torchrun > bash > python -> t.py (not found in the tree)", "NCCL_A=1 (line 1)", "NCCL_B=2 (line 3)"]),
+        ("ssh n1 bash ./worker.sh",
+         ["4: ssh > bash > python -> t.py (not found in the tree)", "NCCL_B=2 (line 3)"]),
+        ("true", ["4: python -> t.py (not found in the tree)", "NCCL_B=2 (line 3)"]),
+    ],
+)  # fmt: skip
+def test_text_in_a_file_is_carried_by_what_runs_the_file(tree: Tree_, runner: str, expected: list[str]) -> None:
+    built = units_of(tree({"job.sh": WRITTEN + runner + "\n"})).values()
+    shown = list(lines(list(built), load_launchers(), lambda name: name.startswith("NCCL")))
+    assert [line.strip() for line in shown[1:] if line] == expected

@@ -96,8 +96,12 @@ def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
 def _may_be_flags(words: Sequence[Word], at: int, last: int, operands: int) -> bool:
     """Whether a variable nobody knows stands for options rather than for the image, the host or the command."""
     word = words[at]
-    if not word.variable() or at >= last or _is_program(word.text):
+    if not word.variable() or _is_program(word.text):
         return False
+    if at >= last:
+        following = words[at + 1] if at + 1 < len(words) else None
+        more = following is not None and (following.text.startswith("-") or bool(following.variable()))
+        return more and not word.quoted and not operands and bool(_FLAGS.search(word.variable()))
     if not operands or re.search(r"\[[@*]\]", word.text):
         return True
     return not word.quoted and bool(_FLAGS.search(word.variable()) or words[at + 1].text.startswith("-"))

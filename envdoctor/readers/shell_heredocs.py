@@ -154,7 +154,8 @@ def _carrier(state: State, words: Sequence[Word], context: Context) -> Context:
     program = words[0].text.rsplit("/", 1)[-1] if words else ""
     found = shell_run.row_of(program, words)
     if found and (found[0].container or found[0].inner == "shell"):
-        return context.scoped(Scope("container", state.scope_name(program, words[0].start)))
+        name = shell_run.name_of(found[0], found[1], program, words)
+        return context.scoped(Scope("container", state.scope_name(name, words[0].start)))
     return context
 
 

@@ -20,6 +20,13 @@ _SCRIPT = regex(r".*\.(?:sh|bash|sbatch|slurm|sub|zsh|ksh)\Z", re.DOTALL)
 _SHELL_TEXT = regex(r"[\"'\\;|&<>\n(]")
 _VALUED_BEFORE = ("-f", "--file", "-p", "--project-name", "-n", "--namespace", "--context", "-H", "--host", "-L", "-S")
 """Options before a subcommand that take a value: `docker compose -f FILE run`, `kubectl -n NAME exec`."""
+_QUESTIONS = ("--help", "--version", "-V")
+"""`srun --help` starts nothing."""
+_RUNNERS = frozenset((
+    "cProfile", "profile", "pdb", "ipdb", "pudb", "trace", "coverage", "debugpy", "viztracer", "memray", "scalene",
+    "kernprof", "line_profiler", "torch.utils.bottleneck", "faulthandler",
+))  # fmt: skip
+"""Modules that run another program: `python -m cProfile -o out train.py`."""
 _PYTHON_VALUED = ("-X", "-W", "--check-hash-based-pycs")
 
 
@@ -200,6 +207,11 @@ def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple
 def _python_module(state: State, words: list[Word], at: int, context: Context) -> Sequence[tuple[list[Word], Context]]:
     module = words[at + 1].text if at + 1 < len(words) else ""
     launcher = module_launchers().get(module)
+    if launcher is None and module in _RUNNERS:
+        script = next((i for i in range(at + 2, len(words)) if words[i].text.endswith(".py")), 0)
+        if script:
+            state.launch("python", texts(words), _span(words), context, texts(words[script:]))
+            return ()
     if launcher is None:
         if module and module not in ("pip", "venv", "json.tool", "http.server"):
             state.launch("python", texts(words), _span(words), context, texts(words[at:]))
@@ -212,15 +224,15 @@ def _launcher(
     state: State, row: Launcher, start: int, program: str, words: list[Word], context: Context
 ) -> Sequence[tuple[list[Word], Context]]:
     """A launcher of the table: its settings, itself, and what it runs."""
-    name = program
-    if program not in module_launchers().values():
-        name = " ".join([program, *_subcommand_name(row, words, start)])
+    name = name_of(row, start, program, words)
     expanded = words[:start] + [w for word in words[start:] for w in state.expanded(word)]
     segments = shell_arguments.segments(row, expanded, start)
     inner_context = context
     if row.container or row.inner == "shell" or program == "ray":
         inner_context = context.scoped(Scope("container", state.scope_name(name, words[0].start)))
     inside = [word for segment in segments for word in segment.inner]
+    if not inside and row.ranks and any(word.text in _QUESTIONS for word in expanded[start:]):
+        return ()
     for segment in segments:
         commanded = segment.inner[0].text.rsplit("/", 1)[-1] if segment.inner and not row.launch else name
         given_to = context.scoped(Scope("command", commanded))
@@ -231,6 +243,13 @@ def _launcher(
     for segment in segments:
         result += _inner(state, row, segment.inner, inner_context, name)
     return result
+
+
+def name_of(row: Launcher, start: int, program: str, words: Sequence[Word]) -> str:
+    """A command as facts name it: the program and the subcommand that its row was found by."""
+    if program in module_launchers().values():
+        return program
+    return " ".join([program, *_subcommand_name(row, words, start)])
 
 
 def carried(row: Launcher, words: Sequence[Word], start: int) -> list[Word]:

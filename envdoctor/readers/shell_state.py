@@ -244,7 +244,7 @@ class State:
         alternatives = self.alternatives(name)
         if not word.quoted:
             alternatives = [[piece for whole in words for piece in whole.split()] for words in alternatives]
-        if len(alternatives) > 1 and not all(words and words[0].text.startswith("-") for words in alternatives):
+        if len(alternatives) > 1 and not all(not words or words[0].text.startswith("-") for words in alternatives):
             return [word]
         if any(words and words[0].computed for words in alternatives):
             return [word]
@@ -252,7 +252,7 @@ class State:
         for piece in [piece for words in alternatives for piece in words]:
             if len(result) < MOST_WORDS:
                 result += [w.under(piece.branch).seen_at(word) for w in self.expanded(piece, depth + 1)]
-        return result or [word]
+        return result or ([word] if word.quoted or not alternatives else [])
 
     def alternatives(self, name: str) -> list[list[Word]]:
         """The words a variable may hold, once for each assignment that may be the last one."""

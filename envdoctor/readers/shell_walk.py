@@ -72,8 +72,11 @@ def in_branch(context: Context, branch: Branch) -> Context:
 
 
 def in_subshell(walker: Walker, node: Node, context: Context, what: str = "subshell") -> Context:
-    """The context of a shell of its own."""
-    return context.scoped(Scope("subshell", walker.state.scope_name(what, node.start_byte)))
+    """The context of a shell of its own; one in a container sees that container and not the script around it."""
+    name = walker.state.scope_name(what, node.start_byte)
+    if context.scope.kind == "container":
+        return context.scoped(Scope("container", f"{context.scope.name}/{name}"))
+    return context.scoped(Scope("subshell", name))
 
 
 def settled(walker: Walker, node: Node, context: Context) -> Context:

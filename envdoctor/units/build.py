@@ -14,7 +14,7 @@ from envdoctor.project import Project, is_test
 from envdoctor.records import dataclass, field, replace
 from envdoctor.regexes import regex
 from envdoctor.units.model import Command, Fact, Step, Unit
-from envdoctor.units.paths import Tree, folder, module_files
+from envdoctor.units.paths import Tree, folder, module_files, program_files
 from envdoctor.units.program import needles, programs_of
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ class Builder:
         home = folder(launch.place.path)
         words = launch.inner
         if launch.launcher in _PYTHON_LAUNCHERS and words[:1] == ("-m",) and len(words) > 1:
-            found = [p for p in module_files(words[1], launch.place.path) if self.tree.has(posixpath.normpath(p))]
-            return posixpath.normpath(found[0]) if found else None
+            found = [p for p in program_files(words[1], launch.place.path) if self.tree.has(p)]
+            return found[0] if found else None
         if not words or (launch.launcher not in _PYTHON_LAUNCHERS and not _is_script(launch, words[0])):
             return None
         return self.tree.find(words[0], home, known)
@@ -308,7 +308,7 @@ def _carries(outer: Command, at: int, step: Step) -> bool:
     launch = step.fact
     assert isinstance(launch, Launch)
     return at < outer.end and (within(launch.place, outer.launch.place) or _is_inner(launch, outer.launch)
-                               or step.scope.name == carried_scope(outer.launch))  # fmt: skip
+                               or in_scope(step.scope.name, carried_scope(outer.launch)))  # fmt: skip
 
 
 def _is_inner(launch: Launch, outer: Launch) -> bool:
@@ -318,6 +318,11 @@ def _is_inner(launch: Launch, outer: Launch) -> bool:
 def carried_scope(launch: Launch) -> str:
     """The name of the scope of what a launch runs elsewhere."""
     return f"{launch.launcher} {launch.place.line}:{launch.place.column}"
+
+
+def in_scope(name: str, scope: str) -> bool:
+    """Whether a scope is another one or a shell of its own in it."""
+    return name == scope or name.startswith(scope + "/")
 
 
 def within(inner: Place, outer: Place) -> bool:
@@ -337,7 +342,7 @@ def _end(steps: Sequence[Step], at: int) -> int:
     for index in range(at + 1, len(steps)):
         step = steps[index]
         inner = isinstance(step.fact, Launch) and _is_inner(step.fact, launch)
-        if inner or step.scope.name == scope or within(step.fact.place, launch.place):
+        if inner or in_scope(step.scope.name, scope) or within(step.fact.place, launch.place):
             end = index + 1
         elif step.scope.kind != "command":
             break

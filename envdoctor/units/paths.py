@@ -6,7 +6,7 @@ What cannot be told is None: nothing is guessed, and nothing outside of the proj
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,8 +59,17 @@ class Tree:
             return None
         else:
             candidates = [posixpath.join(home, text), posixpath.join(self.prefix(), text)]
+            if "/" in text.removeprefix("./"):
+                candidates += [posixpath.join(above, text) for above in self._above(home)]
         found = {path for c in candidates if self.has(path := posixpath.normpath(c))}
         return found.pop() if len(found) == 1 else None
+
+    def _above(self, home: str) -> Iterator[str]:
+        """The folders between a folder and the root: a repository inside this one has its scripts started there."""
+        top = self.prefix()
+        while home and home != top and ".." not in home:
+            home = folder(home)
+            yield home
 
 
 def expanded(written: str, known: Mapping[str, str | None]) -> tuple[str | None, bool]:
@@ -121,6 +130,14 @@ def _closing(text: str, start: int) -> int:
 def folder(path: str) -> str:
     """The folder of a path; empty at the top."""
     return "" if "/" not in path else path.rsplit("/", 1)[0]
+
+
+def program_files(module: str, path: str) -> list[str]:
+    """What `python -m module` may run, written in a script at `path`: a module, or the `__main__` of a package."""
+    stem = module.replace(".", "/")
+    homes = dict.fromkeys((folder(path), "", "src"))
+    places = [posixpath.join(home, f"{stem}{end}") for home in homes for end in ("/__main__.py", ".py")]
+    return [posixpath.normpath(place) for place in places]
 
 
 @lru_cache(maxsize=65536)

@@ -12,12 +12,16 @@ from envdoctor.units.model import Command, Unit
 
 LONGEST = 60
 MOST_COMMANDS = 50
+Matters = Callable[[str], object]
 
 
-def lines(units: Sequence[Unit], launchers: Launchers, matters: Callable[[str], object]) -> Iterator[str]:
+def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iterator[str]:
     """The lines to print; `matters` says of a variable whether it is shown."""
     for unit in units:
-        ends = [(i, c) for i, c in enumerate(unit.commands) if _is_end(c, unit, launchers)]
+        runners = {id(_runner(unit, command)) for command in unit.commands}
+        ends = [
+            (i, c) for i, c in enumerate(unit.commands) if id(c) not in runners and _is_end(c, unit, launchers)
+        ]  # fmt: skip
         if not ends:
             continue
         yield unit.path
@@ -30,9 +34,34 @@ def lines(units: Sequence[Unit], launchers: Launchers, matters: Callable[[str], 
 
 
 def _is_end(command: Command, unit: Unit, launchers: Launchers) -> bool:
-    """A launch of ranks inside which there is no other one."""
-    inside = any(command.at < other.at < command.end for other in unit.commands)
-    return launchers.starts_ranks(command.launch.launcher) and not inside
+    """A command inside which there is no other one, where ranks are started by it or by what carries it."""
+    if any(command.at < other.at < command.end for other in unit.commands):
+        return False
+    chain = (*carriers_of(unit, command), command)
+    return any(launchers.starts_ranks(one.launch.launcher) for one in chain)
+
+
+def carriers_of(unit: Unit, command: Command) -> list[Command]:
+    """The commands that carry one, outermost first. Text that the script writes to a file is carried by what runs the
+    file: `cat > worker.sh <<EOF` and then `torchrun --no-python bash worker.sh`."""
+    around = {id(launch) for launch in command.around}
+    found = [other for other in unit.commands if id(other.launch) in around]
+    runner = _runner(unit, command)
+    return [*carriers_of(unit, runner), runner, *found] if runner is not None else found
+
+
+def _runner(unit: Unit, command: Command) -> Command | None:
+    """What runs the file that a command is written into, where the script does that further down."""
+    scope = unit.steps[command.at].scope
+    if scope.kind != "file":
+        return None
+    name = _base(scope.name)
+    later = (other for other in unit.commands if other.at > command.at and unit.steps[other.at].scope.kind != "file")
+    return next((other for other in later if name and name in [_base(w) for w in other.launch.inner[:1]]), None)
+
+
+def _base(path: str) -> str:
+    return path.strip("\"'").rsplit("/", 1)[-1]
 
 
 def _about(unit: Unit) -> Iterator[str]:
@@ -43,35 +72,53 @@ def _about(unit: Unit) -> Iterator[str]:
         yield f"  sources: {', '.join(sourced)}"
     if unit.unresolved:
         names = dict.fromkeys(f"{_short(i.target)} (line {i.place.line})" for i in unit.unresolved)
-        yield f"  not in the tree: {', '.join(names)}"
+        yield f"  not found in the tree: {', '.join(names)}"
 
 
-def _command(unit: Unit, index: int, command: Command, matters: Callable[[str], object]) -> Iterator[str]:
-    chain = " > ".join(launch.launcher for launch in (*command.around, command.launch))
-    known = unit.started.get(index, "")
-    started = known or _short(_program(command.launch))
-    where = "" if known or not started else " (not in the tree)"
-    yield f"  {command.launch.place.line}: {chain}" + (f" -> {started}{where}" if started else "")
-    there = unit.steps[command.at]
-    held = environment.at(unit.steps, command.at, there.scope, there.branch)
-    for name, entry in held.items():
-        if matters(name) and entry.exported != "no":
-            yield f"      {_setting(name, entry, unit)}"
-    carriers = {id(launch) for launch in (*command.around, command.launch)}
-    for other in unit.commands[: index + 1]:
-        for setting in other.given if id(other.launch) in carriers else ():
+def _command(unit: Unit, index: int, command: Command, matters: Matters) -> Iterator[str]:
+    carriers = carriers_of(unit, command)
+    unknown = command.launch.launcher.startswith("$")
+    chain = " > ".join(one.launch.launcher for one in (carriers if unknown else [*carriers, command]))
+    program = command.launch.launcher if unknown else _started(unit, index, command)
+    yield f"  {command.launch.place.line}: {chain or '?'}" + (f" -> {program}" if program else "")
+    runner = _runner(unit, command)
+    for part in (command,) if runner is None else (runner, command):
+        yield from _held(unit, part, matters)
+    for other in (*carriers, command):
+        for setting in other.given:
             if matters(setting.name):
                 value = f"={_short(setting.value.text)}" if setting.op != "pass" else ""
                 yield f"      {setting.name}{value} (with {other.launch.launcher})"
 
 
+def _held(unit: Unit, command: Command, matters: Matters) -> Iterator[str]:
+    there = unit.steps[command.at]
+    held = environment.at(unit.steps, command.at, there.scope, there.branch)
+    for name, entry in held.items():
+        if matters(name) and entry.exported != "no":
+            yield f"      {_setting(name, entry, unit)}"
+
+
+def _started(unit: Unit, index: int, command: Command) -> str:
+    """What a command starts: a file of the tree, or the program as it is written, and what is known of where it is."""
+    if index in unit.started:
+        return unit.started[index]
+    program = _program(command.launch)
+    if not program or ("/" not in program and not program.endswith((".py", ".sh"))):
+        return program
+    if any(step.scope.kind == "file" and _base(step.scope.name) == _base(program) for step in unit.steps):
+        return f"{_short(program)} (written by this script)"
+    computed = any(mark in program for mark in "$`{*")
+    return f"{_short(program)} ({'its place is not known' if computed else 'not found in the tree'})"
+
+
 def _program(launch: Launch) -> str:
-    """The file or module that a launch starts, as it is written; empty where it is a program or cannot be told."""
+    """The program or module that a launch starts, as it is written; empty where it cannot be told."""
     words = launch.inner
     if words[:1] == ("-m",):
         return " ".join(words[:2])
     first = words[0] if words else ""
-    return first if first.endswith((".py", ".sh")) or "/" in first else ""
+    return "" if first.startswith("-") or any(char in first for char in "\n;") else first
 
 
 def _setting(name: str, held: Held, unit: Unit) -> str:

@@ -26,7 +26,7 @@ HEREDOCS = [
     ("sudo bash <<EOF\nexport A=1\nEOF", ["set A=1 scope=subshell:input 2:1 via=export"]),
     ("sbatch <<EOF\n#!/bin/bash\nexport A=1\nEOF", ["set A=1 scope=subshell:input 2:1 via=export"]),
     ("ssh host <<EOF\nexport A=1\nEOF", ["set A=1 scope=container:ssh 1:1 via=export"]),
-    ("docker exec -i box bash <<EOF\nexport A=1\nEOF", ["set A=1 scope=container:docker 1:1 via=export"]),
+    ("docker exec -i box bash <<EOF\nexport A=1\nEOF", ["set A=1 scope=container:docker exec 1:1 via=export"]),
     ("bash <<< 'export A=1'", ["set A=1 scope=subshell:input 1:10 via=export"]),
     ("cat > x.sh <<-EOF\n\texport A=1\n\tEOF", ["set A=1 scope=file:x.sh via=export"]),
 ]  # fmt: skip
