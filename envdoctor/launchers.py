@@ -44,6 +44,7 @@ inherits_under = "slurm"          # a batch system under which everything goes
 says = "passes on only ..."        # what a finding says of it
 remedy = "add -x {name}"
 sure = "high"                     # how sure a finding is: high, medium (absent), low
+names_only = "--container-env"   # flags that take names and no values: `--container-env=A=1` gives nobody the 1
 single = "-x"                     # flags that take one variable each: `-x A,B` passes neither
 wrong_flags = { "-x" = "excludes nodes" }   # flags that look as if they passed a variable, and what they do
 ```
@@ -83,7 +84,7 @@ COMMAND_KEYS: dict[str, type | tuple[type, ...]] = {
 DELIVERY_KEYS: dict[str, type | tuple[type, ...]] = {
     "launchers": str, "only_with": str, "elsewhere": str, "hosts": str, "hosts_file": str, "nodes": str, "passes": str,
     "everything": str, "nothing": str, "list": str, "unknown": str, "prefixes": list, "files": list,
-    "inherits_under": str, "remedy": str, "wrong_flags": dict, "single": str,
+    "inherits_under": str, "remedy": str, "wrong_flags": dict, "single": str, "names_only": str,
     "says": str, "sure": str,
 }  # fmt: skip
 ALLOWED = {
@@ -190,6 +191,7 @@ class Delivery(NamedTuple):
     says: str = ""
     sure: Literal["high", "medium", "low"] = "medium"
     single: frozenset[str] = frozenset()
+    names_only: frozenset[str] = frozenset()
     wrong_flags: Mapping[str, str] = NOTHING
     confidence: str = "measured"
     evidence: tuple[str, ...] = ()
@@ -294,7 +296,7 @@ def command_from(row: Mapping[str, Any]) -> Command:
 
 def delivery_from(row: Mapping[str, Any], content: Mapping[str, Any]) -> Delivery:
     """One delivery from its table and what the file says of all of them."""
-    flags = ("only_with", "hosts", "hosts_file", "nodes", "everything", "nothing", "unknown", "single")
+    flags = ("only_with", "hosts", "hosts_file", "nodes", "everything", "nothing", "unknown", "single", "names_only")
     values: dict[str, Any] = {key: frozenset(row[key].split()) for key in flags if key in row}
     values["lists"] = frozenset(row.get("list", "").split())
     for key in ("elsewhere", "passes", "inherits_under", "remedy", "wrong_flags", "says", "sure"):

@@ -251,7 +251,7 @@ def _mistaken_flags(rule: Rule, command: Command, context: UnitContext) -> Itera
     """Flags that look as if they passed a variable: `srun -x A=1`, `mpirun -x A,B`."""
     launch = command.launch
     deliveries = context.launchers.deliveries_of(launch.launcher)
-    if not any(d.wrong_flags or d.single for d in deliveries):
+    if not any(d.wrong_flags or d.single or d.names_only for d in deliveries):
         return
     flags = flags_of(launch, context.launchers.command_of(launch.launcher))
     for delivery in deliveries:
@@ -265,6 +265,22 @@ def _mistaken_flags(rule: Rule, command: Command, context: UnitContext) -> Itera
         for value in flags.given(delivery.single):
             if _SEVERAL.match(value):
                 yield _several(rule, launch, value, delivery)
+        for flag in delivery.names_only & flags.values.keys():
+            yield from _with_values(rule, command, flag, ",".join(flags.values[flag]), delivery, context)
+
+
+def _with_values(
+    rule: Rule, command: Command, flag: str, value: str, delivery: Delivery, context: UnitContext
+) -> Iterator[Finding]:
+    """`--container-env=A=1`, where a name is asked for."""
+    launcher = command.launch.launcher
+    for part in listed(value):
+        name, equals, given = part.partition("=")
+        if equals and context.catalog.variable(name) is not None:
+            place = next((place_of(s) for s in command.given if s.name == name), command.launch.place)
+            message = f"{launcher} {flag} takes names only: of {name}={given} the ranks do not get the value"
+            remedy = f"export {name}={given} before {launcher}, and {flag}={name} where the image sets it too"
+            yield finding(rule, name, place, message, evidence=delivery.evidence, help=remedy)
 
 
 def _several(rule: Rule, launch: Launch, value: str, delivery: Delivery) -> Finding:
