@@ -17,7 +17,7 @@ from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
 from envdoctor.reports import outputs, progress
 
-FIXES_SHOWN = {"json", "sarif", "statistics", "statistics-json"}
+FIXES_SHOWN = {"html", "json", "markdown", "sarif", "statistics", "statistics-json"}
 """Formats that say how a finding can be put right, edit by edit, or how many can."""
 FIXING = ("fix", "unsafe_fixes", "diff", "add_ignores")
 SHOWING = ("show_files", "show_settings", "show_target", "show_launches", "diff_launch")

@@ -78,6 +78,14 @@ def paragraphs(finding: Finding) -> list[tuple[str, str]]:
     return said + [("evidence", line) for line in finding.evidence]
 
 
+def fixes(finding: Finding) -> list[tuple[str, str]]:
+    """How a finding can be put right without typing, as (heading, text); empty where it cannot."""
+    if finding.fix is None or not finding.fix.edits:
+        return []
+    how = "--fix" if finding.fix.safe else "--fix --unsafe-fixes, which may change what the job does"
+    return [("fix", f"{finding.fix.description} (envdoctor scan {how})")]
+
+
 def totals(result: Result) -> str:
     """`3 findings (2 errors, 1 warning) in 12 files with settings; 4 hints not shown (--hints)`."""
     by_severity = result.summary.get("by_severity", {})

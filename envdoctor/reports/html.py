@@ -9,12 +9,14 @@ from itertools import groupby
 
 from envdoctor.engine import Result
 from envdoctor.findings import SEVERITIES, Confirmation, Finding
-from envdoctor.reports import paragraphs, printable, refuted, totals
+from envdoctor.regexes import regex
+from envdoctor.reports import fixes, paragraphs, printable, refuted, totals
 from envdoctor.reports.html_style import STYLE
 from envdoctor.rulebook import Rule
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LONGEST_LINE = 300
+CODE = regex(r"`([^`\n]+)`")
 WORDS = {"error": "error", "warning": "warning", "info": "hint"}
 STATES = {"confirmed": "confirmed", "refuted": "refuted", "not testable here": "untested"}
 """State of a confirmation -> its class in the style."""
@@ -93,7 +95,7 @@ def _finding(finding: Finding, line: str | None, linked: bool) -> Iterator[str]:
     yield f'<span class="soft">line {place.line}, column {place.column}</span> {_state(finding.confirmation)}</h3>'
     yield f"<p>{shown(finding.message)}</p>"
     yield from _excerpt(finding, line)
-    said = [(heading, text) for heading, text in paragraphs(finding) if heading != "evidence"]
+    said = [(heading, text) for heading, text in paragraphs(finding) if heading != "evidence"] + fixes(finding)
     if said:
         rows = "".join(f"<dt>{shown(heading)}</dt><dd>{shown(text)}</dd>" for heading, text in said)
         yield f"<dl>{rows}</dl>"
@@ -146,6 +148,11 @@ def _rules(rules: Sequence[Rule]) -> Iterator[str]:
         yield f'<section class="rule"><h3 id="rule-{rule.id}">{rule.id} {shown(rule.name)}</h3>'
         yield f"<p>{shown(rule.title)}</p>"
         parts = (("why", rule.why), ("instead", rule.fix), ("exceptions", rule.exceptions))
-        rows = "".join(f"<dt>{heading}</dt><dd>{shown(text.strip())}</dd>" for heading, text in parts if text.strip())
+        rows = "".join(f"<dt>{heading}</dt><dd>{_prose(text)}</dd>" for heading, text in parts if text.strip())
         yield f"<dl>{rows}</dl></section>"
     yield "</section>"
+
+
+def _prose(text: str) -> str:
+    """Text of a rule, with what stands in backticks as code."""
+    return CODE.sub(r"<code>\1</code>", shown(text.strip()))

@@ -31,7 +31,8 @@ article.dropped { border-left-color: var(--line); }
 .warning > h3 .severity { color: var(--warning); } .info > h3 .severity { color: var(--info); }
 .state { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85em; font-weight: 400; }
 .confirmed { color: var(--error); } .refuted { color: var(--good); } .untested { color: var(--soft); }
-pre { margin: .6rem 0; padding: .5rem .8rem; overflow-x: auto; background: var(--page); border: 1px solid var(--line);
+pre { margin: .6rem 0; padding: .5rem .8rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; background: var(--page); border: 1px solid var(--line);
   border-radius: .3rem; tab-size: 4; }
 pre .soft { user-select: none; margin-right: 1rem; }
 mark { background: var(--mark); color: var(--marked); border-radius: .15rem; padding: .1rem 0; }

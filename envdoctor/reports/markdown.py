@@ -9,7 +9,7 @@ from itertools import groupby
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
 from envdoctor.regexes import regex
-from envdoctor.reports import counted, paragraphs, printable, totals
+from envdoctor.reports import counted, fixes, paragraphs, printable, totals
 
 SPECIAL = regex(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 MENTION = regex(r"(?<!\w)@(?=\w)")
@@ -69,7 +69,7 @@ def _finding(finding: Finding, line: str | None) -> Iterator[str]:
         yield ""
         yield from (f"  {row}" for row in fenced([line.strip()[:200]]))
         yield ""
-    for heading, text in paragraphs(finding):
+    for heading, text in (*paragraphs(finding), *fixes(finding)):
         yield f"  - {heading}: {escaped(text)}"
 
 

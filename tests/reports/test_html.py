@@ -73,6 +73,7 @@ def test_everything_is_on_the_page() -> None:
     for word in ("1 error, 2 warnings, 1 hint", "ED101 ghost-variable", "nobody reads it", "line 4, column 8",
                  "job.yaml:2: and set here", "name the algorithm", "confirmed", "refuted", "not testable here",
                  "one GPU", "owner/name@v1:file.cc", "cannot be parsed",
+                 "rename it (envdoctor scan --fix --unsafe-fixes, which may change what the job does)",
                  "Libraries read the names they know"):  # fmt: skip
         assert word in page.text, word
     assert page.tags.count("article") == 4
@@ -83,6 +84,11 @@ def test_what_is_meant_is_marked() -> None:
     text = report("html").render(full())
     assert "export <mark>NCCL_DETERMINISTIC</mark>=1" in text
     assert "<mark>export A=1  # é</mark>" in text  # from column 1 to the end of the line
+
+
+def test_code_in_the_text_of_rules() -> None:
+    text = report("html").render(full())
+    assert "<code>true</code> becomes 0" in text
 
 
 def test_a_long_line_is_shown_in_part() -> None:
