@@ -135,6 +135,9 @@ class Call:
     Functions and classes of the same file have a dot in front (`.set_seed`, `.Net.forward`), relative imports the
     dots of the import, and what a call returns has parentheses (`torch.Generator().manual_seed`). A method of an
     object that cannot be told is `?.backward`; only those that say what kind of program it is are kept.
+
+    Names with a colon in front are no names of Python: `:compiler.flag` is a flag that a build hands to a compiler,
+    `:deepspeed.optimizer.type` an entry of a configuration of DeepSpeed, in Python or in a file of its own.
     """
 
     name: str

@@ -8,10 +8,9 @@ from typing import Any
 
 from envdoctor.apis import load_apis
 from envdoctor.checks import Context
-from envdoctor.checks.call_options import LEVELS
 from envdoctor.checks.call_patterns import argument, fits_target, hidden_arguments, named, steps_named
 from envdoctor.checks.call_streams import runs_again
-from envdoctor.checks.call_wishes import Wishes, launch_settings, trains, wish_of, wishes
+from envdoctor.checks.call_wishes import LEVELS, Wishes, launch_settings, trains, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Process, Program, Step
 from envdoctor.facts import Place

@@ -4,43 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from envdoctor import checks
 from envdoctor.apis import load_apis
 from envdoctor.checks import Context
-from envdoctor.checks.call_patterns import Table, fits_target, named, steps_named, within
-from envdoctor.checks.call_wishes import Wishes, launch_settings, trains, wish_of, wishes
+from envdoctor.checks.call_patterns import Table, fits_target, named
+from envdoctor.checks.call_wishes import LEVELS, Wishes, asked_for, launch_settings, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive
-from envdoctor.facts import Branch, Call, FileFacts, Launch, Place, Setting
+from envdoctor.facts import Branch, Call, FileFacts, Setting
 from envdoctor.findings import Finding, Related
 from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
 HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
-RELEASE = regex(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
-LEVELS = ("run-to-run", "placement", "topology")
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
-    """Options that are on in a program, in a function that asks for determinism, in a launch, or in a build."""
+    """Options that are on in a program, a function that asks for determinism, a launch, a build or a configuration."""
     assert context.programs is not None
     facts = context.facts
-    yield from _arguments(rule, facts.launches)
+    if facts.launches:
+        from envdoctor.checks import call_arguments
+
+        yield from call_arguments.check(rule, context)
     yield from _settings(rule, context)
+    if any(call.name[0] == ":" for call in facts.calls):
+        from envdoctor.checks import call_builds
+
+        yield from call_builds.check(rule, context)
     if facts.kind not in ("python", "notebook"):
         return
     program = context.programs.of(facts)
     if program is not None:
         yield from _program(rule, context, program)
     yield from _functions(rule, context, facts)
-    yield from _builds(rule, context, facts)
 
 
-def _options(rule: Rule) -> Table:
+def options_of(rule: Rule) -> Table:
     """The options of a rule, made once."""
     known = _KEPT.get(rule.id)
     if known is None or known[0] is not rule.parameters:
@@ -51,30 +54,10 @@ def _options(rule: Rule) -> Table:
 _KEPT: dict[str, tuple[Mapping[str, Any], Table]] = {}
 
 
-def _asked(program: Program, level: str) -> str:
-    """What a program asks for: `determinism`, `seeds`, or nothing."""
-    if level in LEVELS:
-        return "determinism" if trains(program) else ""
-    if level == "hygiene":
-        return ""
-    found = wishes(program)
-    if found.full:
-        return "determinism"
-    return "seeds" if trains(program) and seeded(program) else ""
-
-
-def seeded(program: Program) -> bool:
-    """Whether a program seeds torch whatever its arguments are."""
-    names = load_apis()["seeding"]
-    return any(
-        not any(b.arm.startswith(("if", "elif", "else")) for b in s.conditions) for s in steps_named(program, names)
-    )
-
-
 def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
-    asked = _asked(program, context.level)
+    asked = asked_for(program, context.level)
     wish = wishes(program)
-    options = _options(rule)
+    options = options_of(rule)
     for step in program.chosen(options.knows):
         for shape, data in options.of(step.call):
             if not shape.holds(context.target) or _covered(data, wish, context):
@@ -96,18 +79,29 @@ def _speaks(needs: str, asked: str) -> bool:
 
 
 def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], wish: Wishes, asked: str) -> Finding:
-    says = data.get("platform_says", {}).get(context.target.platform, data["says"])
     related = entry_related(context, call.place)
     place = wish.place
     if place is not None and place.line != call.place.line:
         related += (Related(place, "determinism is asked for here"),)
     confidence = rule.confidence if asked == "determinism" or data["needs"] == "nothing" else "medium"
-    more = {"help": data["help"], "related": related, "confidence": confidence}
-    return finding(rule, call.place, f"{_shown(call)} {says}", **more)
+    return said(rule, context, call, data, related, confidence)
+
+
+def said(
+    rule: Rule, context: Context, call: Call, data: Mapping[str, Any], related: tuple[Related, ...], confidence: str
+) -> Finding:
+    """The finding that an option is on, as its entry in the rule says it."""
+    says = data.get("platform_says", {}).get(context.target.platform, data["says"])
+    evidence = tuple(data.get("evidence", rule.evidence))
+    more = {"help": data["help"], "related": related, "confidence": confidence, "evidence": evidence}
+    severity = data.get("severity", rule.severity)
+    return finding(rule, call.place, f"{_shown(call)} {says}", severity=severity, **more)
 
 
 def _shown(call: Call) -> str:
     """A call or assignment as people write it, cut short."""
+    if call.name[0] == ":":
+        return f"{call.name.partition('.')[2]}: {call.arguments[0].text}"
     if call.kind == "assign":
         return f"{'.'.join(call.name.split('.')[-2:])} = {call.arguments[0].text}"
     told = next(
@@ -182,7 +176,7 @@ def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Findi
         small = Program(facts.path, facts, steps, {})
         wish = wishes(small)
         for step in steps:
-            for shape, data in _options(rule).of(step.call):
+            for shape, data in options_of(rule).of(step.call):
                 if _covered(data, wish, context) or not shape.holds(context.target):
                     continue
                 if _in_earnest(step, small, wish):
@@ -231,7 +225,9 @@ def _asked_around(context: Context, setting: Setting) -> str:
         return ""
     if any(s.name != setting.name for s in launch_settings(context.facts.settings)):
         return "determinism"
-    answers = [_asked(program, context.level) for program in _launched(context)]
+    if any(word in launch.words for launch in context.facts.launches for word in load_apis()["wish_words"]):
+        return "determinism"
+    answers = [asked_for(program, context.level) for program in _launched(context)]
     return "determinism" if "determinism" in answers else next((a for a in answers if a), "")
 
 
@@ -242,61 +238,3 @@ def _launched(context: Context) -> Iterator[Program]:
         yield own
     for launch in context.facts.launches:
         yield from context.programs.launched(launch.inner or launch.words, context.facts.path)
-
-
-def _arguments(rule: Rule, launches: Sequence[Launch]) -> Iterator[Finding]:
-    """Arguments on a command line that the mode asked for beside them does not allow."""
-    for launch in launches:
-        words = launch.words
-        for data in rule.parameters["arguments"]:
-            if data["asks"] not in words or not any(
-                fnmatchcase(w.rpartition("/")[2], p) for w in words for p in data["programs"]
-            ):
-                continue
-            release = _release(launches)
-            for refused in data["refused"]:
-                bounds = refused.get("release")
-                if refused["word"] in words and (bounds is None or (release and within(release, bounds))):
-                    message = f"{refused['word']} beside {data['asks']}: {refused['says']}"
-                    yield finding(rule, launch.place, message, help=f"without {refused['word']}")
-                    break
-
-
-def _release(launches: Sequence[Launch]) -> str:
-    """The release of Megatron-LM that a script fetches."""
-    found = (RELEASE.search(word) for launch in launches for word in launch.words)
-    return next((m[1] for m in found if m), "")
-
-
-def _builds(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Finding]:
-    """Extensions built with fast math, where a program that asks for determinism imports them."""
-    for call in facts.calls:
-        if not named(call.name, rule.parameters["builders"]):
-            continue
-        for given in call.arguments:
-            flag = next((f for f in rule.parameters["fast_math"] if f in given.text), None)
-            if flag is None or given.place is None or not _wanted_by_importer(context, facts, call):
-                continue
-            line = given.place.line + given.text[: given.text.index(flag)].count("\n")
-            place = Place(given.place.path, line, 1, line, 1) if line != given.place.line else given.place
-            message = f"{flag} trades exactness for speed: results change with compiler and device"
-            yield finding(rule, place, message, help=f"build without {flag}")
-
-
-def _wanted_by_importer(context: Context, facts: FileFacts, call: Call) -> bool:
-    """Whether the module that is built is used by a program that asks for determinism."""
-    assert context.programs is not None
-    own = context.programs.of(facts)
-    if own is not None and trains(own) and _asked(own, context.level) == "determinism":
-        return True
-    name = next((a.literal for a in call.arguments if a.keyword in (None, "name") and isinstance(a.literal, str)), None)
-    if not name:
-        return False
-    imports = re.compile(rf"^\s*(?:import|from)\s+{re.escape(name.split('.')[0])}\b", re.MULTILINE)
-    for path in sorted(context.programs.modules.paths):
-        if imports.search(context.programs.text(path)):
-            other = context.programs.modules.read(path)
-            program = context.programs.of(other) if other is not None else None
-            if program is not None and _asked(program, context.level) == "determinism":
-                return True
-    return False

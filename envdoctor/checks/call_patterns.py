@@ -66,8 +66,8 @@ def hidden_arguments(call: Call) -> bool:
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A shape of call. `values`: the argument is one of these literals; `contains`: its text or names hold one of
-    these; `absent`: it is not given, or None. `platform` and `versions` say where it holds; `open`: it holds as well
-    where the target does not say."""
+    these; `absent`: it is not given, or None. `beside`: other arguments, by keyword, have one of these texts.
+    `platform` and `versions` say where it holds; `open`: it holds as well where the target does not say."""
 
     names: tuple[str, ...]
     kind: str = ""
@@ -76,6 +76,7 @@ class Pattern:
     values: tuple[Any, ...] = ()
     contains: tuple[str, ...] = ()
     absent: bool = False
+    beside: Mapping[str, Sequence[str]] | None = None
     platform: str = ""
     versions: Mapping[str, str] | None = None
     open: bool = True
@@ -83,6 +84,8 @@ class Pattern:
     def matches(self, call: Call) -> bool:
         """Whether a call has this shape."""
         if (self.kind and call.kind != self.kind) or not named(call.name, self.names):
+            return False
+        if self.beside and not all(_given(call, keyword, texts) for keyword, texts in self.beside.items()):
             return False
         if self.keyword is None and self.position is None:
             return True
@@ -104,6 +107,11 @@ class Pattern:
     def holds(self, target: Target) -> bool:
         """Whether the pattern is about this target."""
         return fits_target(self.platform, self.versions, target, self.open)
+
+
+def _given(call: Call, keyword: str, texts: Sequence[str]) -> bool:
+    given = argument(call, keyword, None)
+    return given is not None and any(text in given.text or text in given.names for text in texts)
 
 
 def _same(literal: object, value: object) -> bool:
@@ -148,6 +156,7 @@ def pattern(data: Mapping[str, Any]) -> Pattern:
         tuple(data.get("values", ())),
         tuple(data.get("contains", ())),
         data.get("absent", False),
+        data.get("beside"),
         data.get("platform", ""),
         data.get("versions"),
         data.get("open", True),

@@ -139,7 +139,7 @@ class Roles:
 
     def _handed_a_seed(self, call: Call) -> bool:
         """A function outside of the project that is given a seed: what it does with it cannot be told."""
-        if call.name[0] in "?." or "()" in call.name or call.name.startswith(SEEN_THROUGH):
+        if call.name[0] in "?.:" or "()" in call.name or call.name.startswith(SEEN_THROUGH):
             return False
         return any(a.keyword and self._unseen.search(a.keyword) for a in call.arguments)
 

@@ -52,6 +52,29 @@ def _trains(program: Program) -> bool:
     return any_named(names, apis["loading"]) and any(not s.local for s in steps_named(program, SEEDS))
 
 
+LEVELS = ("run-to-run", "placement", "topology")
+"""Levels that ask for determinism by themselves."""
+
+
+def asked_for(program: Program, level: str) -> str:
+    """What a program asks for: `determinism`, `seeds`, or nothing."""
+    if level in LEVELS:
+        return "determinism" if trains(program) else ""
+    if level == "hygiene":
+        return ""
+    if wishes(program).full:
+        return "determinism"
+    return "seeds" if trains(program) and seeded(program) else ""
+
+
+def seeded(program: Program) -> bool:
+    """Whether a program seeds torch whatever its arguments are."""
+    names = load_apis()["seeding"]
+    return any(
+        not any(b.arm.startswith(("if", "elif", "else")) for b in s.conditions) for s in steps_named(program, names)
+    )
+
+
 SEEDS = ("torch.manual_seed", "torch.use_deterministic_algorithms", "*.seed_everything", "numpy.random.seed")
 
 

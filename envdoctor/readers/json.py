@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from envdoctor.facts import FileFacts, Scope
 from envdoctor.readers.collector import MOST_SETTINGS, Collector
+from envdoctor.readers.json_deepspeed import configurations
 from envdoctor.readers.json_document import JsonDocument
 from envdoctor.readers.json_scan import scan
 from envdoctor.readers.json_walk import JsonWalker
@@ -66,6 +67,7 @@ def _whole(source: Source, out: Collector) -> None:
     title = PurePosixPath(source.path).name.split(".", 1)[0]
     for root in scanned.roots:
         JsonWalker(document, out, budget).root(root, Context(kind_of(document, root)), title)
+        configurations(document, root, out, budget)
 
 
 def _environments(source: Source, out: Collector) -> None:

@@ -11,7 +11,7 @@ READERS = {
     "ini": "ini", "csh": "csh", "fish": "fish", "make": "make", "justfile": "make_just", "notebook": "notebook",
     "modulefile": "modulefile", "lua-modulefile": "modulefile", "terraform": "terraform", "markup": "markup",
     "env-file": "envfile", "docker-env-file": "envfile", "deepspeed-env": "envfile", "launcher-env-file": "envfile",
-    "ci-env": "envfile", "nccl-conf": "conf", "conf": "conf", "conf-file": "conf",
+    "cmake": "cmake", "ci-env": "envfile", "nccl-conf": "conf", "conf": "conf", "conf-file": "conf",
 }  # fmt: skip
 """Kind of a file, or of text inside one, -> module of this package."""
 
@@ -24,6 +24,7 @@ SUFFIXES = {
     ".toml": "toml", ".ini": "ini", ".cfg": "ini", ".service": "ini", ".container": "ini",
     ".env": "env-file", ".conf": "conf", ".properties": "conf",
     ".csh": "csh", ".tcsh": "csh", ".fish": "fish", ".mk": "make", ".mak": "make", ".just": "justfile",
+    ".cmake": "cmake",
     ".tcl": "modulefile", ".lua": "lua-modulefile",
     ".tf": "terraform", ".tfvars": "terraform", ".hcl": "terraform", ".nomad": "terraform",
 }  # fmt: skip
@@ -33,6 +34,7 @@ NAMES = {
     ".zshrc": "shell", ".zshenv": "shell", ".zprofile": "shell", ".envrc": "shell",
     ".cshrc": "csh", ".tcshrc": "csh", ".login": "csh",
     "makefile": "make", "gnumakefile": "make", "justfile": "justfile", ".justfile": "justfile", "pipfile": "toml",
+    "cmakelists.txt": "cmake",
     "nccl.conf": "nccl-conf", ".nccl.conf": "nccl-conf", "rccl.conf": "nccl-conf", ".rccl.conf": "nccl-conf",
     ".deepspeed_env": "deepspeed-env", "env.list": "docker-env-file", "env_vars": "env-file", "envfile": "env-file",
 }  # fmt: skip

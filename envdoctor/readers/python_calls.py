@@ -9,6 +9,7 @@ from typing import Literal
 
 from envdoctor.facts import Argument, Call, Definition, Inclusion
 from envdoctor.readers.python_emit import Emitter
+from envdoctor.readers.python_handed import Handed
 from envdoctor.readers.python_names import children
 from envdoctor.readers.python_scopes import Where, import_prefix
 
@@ -29,9 +30,10 @@ OTHERS = {
 """Well-known packages that neither draw random numbers nor touch the accelerator by themselves."""
 DULL = ("os.path.", "os.environ", "os.getenv", "sys.path", "sys.std")
 METHODS = {
-    "Process", "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch", "manual_seed", "manual_seed_all",
-    "no_sync", "options", "register_comm_hook", "remote", "seed", "set_epoch", "shuffle", "split", "step", "submit",
-    "train", "train_batch", "train_test_split", "use_deterministic_algorithms", "zero_grad",
+    "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch", "manual_seed", "manual_seed_all", "no_sync",
+    "options", "Process", "_register_builtin_comm_hook", "register_comm_hook", "remote", "seed", "set_epoch",
+    "shuffle", "split", "step", "submit", "train", "train_batch", "train_test_split", "use_deterministic_algorithms",
+    "zero_grad",
 }  # fmt: skip
 """Methods kept although the object cannot be told: they say that a file trains, draws or sends to workers."""
 BUILTINS = frozenset(dir(builtins))
@@ -48,12 +50,13 @@ Kind = Literal["call", "assign"]
 class Calls:
     """Finds the calls of one file."""
 
-    __slots__ = ("_starred", "_wanted", "emit", "names", "values")
+    __slots__ = ("_starred", "_wanted", "emit", "handed", "names", "values")
 
     def __init__(self, emit: Emitter) -> None:
         self.emit = emit
         self.names = emit.names
         self.values = emit.values
+        self.handed = Handed(emit)
         self._wanted: dict[str, bool] = {}
         self._starred = any(
             type(node) is ast.ImportFrom and node.names[0].name == "*" and (node.module or "") not in STAR_TYPES
@@ -67,8 +70,11 @@ class Calls:
             if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
                 return
             dotted = f"?.{function.attr}"
-        elif not self.wanted(dotted):
-            return
+        else:
+            if node.keywords:
+                self.handed.call(node, dotted, where)
+            if not self.wanted(dotted):
+                return
         if dotted == "setattr" and len(node.args) == 3:
             self._setattr(node, where)
             return

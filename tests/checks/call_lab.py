@@ -16,14 +16,16 @@ BOOK = load_rulebook()
 CALL_RULES = ("ED104", "ED401", "ED501", "ED502", "ED603")
 
 
-def judged(root: Path, target: str = "", level: str = "auto", rules: tuple[str, ...] = CALL_RULES) -> list[Finding]:
+def judged(
+    root: Path, target: str = "", level: str = "auto", rules: tuple[str, ...] = CALL_RULES, hints: bool = False
+) -> list[Finding]:
     """What the rules about calls say of the files under `root`, which has to be the current folder."""
     catalog = load_catalog()
     chosen = [BOOK.named(name) for name in rules]
     triggers = {t.encode() for rule in chosen for t in rule.triggers} | set(catalog.triggers())
     fixed = parse_target(target) if target else None
     project = Project(root, root, (), fixed, tuple(triggers))
-    engine = Engine(project, catalog, BOOK, chosen, level=level)
+    engine = Engine(project, catalog, BOOK, chosen, hints, level=level)
     return engine.judge(find(["."], root).files).findings
 
 

@@ -30,6 +30,7 @@ KINDS = [
     ("pyproject.toml", b"", "toml"), ("Pipfile", b"", "toml"), ("a.lock", b"", None), ("tox.ini", b"", "ini"),
     ("a.service", b"", "ini"), ("a.service.tmpl", b"", "ini"), ("a.container", b"", "ini"), ("setup.cfg", b"", "ini"),
     ("main.tf", b"", "terraform"), ("a.tfvars", b"", "terraform"), ("a.hcl", b"", "terraform"), ("a.nomad", b"", "terraform"),
+    ("CMakeLists.txt", b"", "cmake"), ("cmake/flags.cmake", b"", "cmake"), ("x.cmake.in", b"", "cmake"),
     ("nccl.conf", b"", "nccl-conf"), ("etc/rccl.conf", b"", "nccl-conf"), (".nccl.conf", b"", "nccl-conf"),
     ("a.conf", b"", "conf"), ("spark.properties", b"", "conf"), (".cshrc", b"", "csh"), ("config.fish", b"", "fish"),
     ("README.md", b"", None), ("a.txt", b"", None), ("a.png", b"", None),
