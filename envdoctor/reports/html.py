@@ -16,6 +16,7 @@ from envdoctor.rulebook import Rule
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LONGEST_LINE = 300
+OPTIONS = regex(r"(?<=scan )--fix(?: --unsafe-fixes)?")
 CODE = regex(r"`([^`\n]+)`")
 WORDS = {"error": "error", "warning": "warning", "info": "hint"}
 STATES = {"confirmed": "confirmed", "refuted": "refuted", "not testable here": "untested"}
@@ -97,10 +98,15 @@ def _finding(finding: Finding, line: str | None, linked: bool) -> Iterator[str]:
     yield from _excerpt(finding, line)
     said = [(heading, text) for heading, text in paragraphs(finding) if heading != "evidence"] + fixes(finding)
     if said:
-        rows = "".join(f"<dt>{shown(heading)}</dt><dd>{shown(text)}</dd>" for heading, text in said)
+        rows = "".join(f"<dt>{shown(heading)}</dt><dd>{_said(heading, text)}</dd>" for heading, text in said)
         yield f"<dl>{rows}</dl>"
     yield from _evidence(finding.evidence)
     yield "</article>"
+
+
+def _said(heading: str, text: str) -> str:
+    """What is said beside the message; the options of a fix are not broken apart."""
+    return OPTIONS.sub(r'<code class="whole">\g<0></code>', shown(text)) if heading == "fix" else shown(text)
 
 
 def _state(confirmation: Confirmation | None) -> str:

@@ -16,7 +16,7 @@ h3 .soft { font-weight: 400; font-size: .9em; }
 a { color: var(--info); } p { margin: .4rem 0; }
 code, pre, h2.path { font-family: ui-monospace, "DejaVu Sans Mono", "Liberation Mono", Menlo, monospace; }
 code, h2.path, p, h3, td, dd, li { overflow-wrap: anywhere; }
-code, pre { font-size: .88em; }
+code, pre { font-size: .88em; } code.whole { white-space: nowrap; }
 .soft { color: var(--soft); }
 .filter { display: flex; flex-wrap: wrap; gap: .4rem 1.2rem; margin: 1rem 0; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; }

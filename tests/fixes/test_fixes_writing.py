@@ -44,6 +44,29 @@ def test_bytes_are_kept(here: Path, before: bytes, after: bytes | None) -> None:
     assert got == (before.replace(b"NCCL_DETERMINISTIC=1 ", b"") if after is None else after)
 
 
+TRAINS = b"torch.nn.Linear(4, 1)(x).sum().backward()"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"import torch\r\n" + TRAINS + b"\r\n", b"import torch\r\n\r\ntorch.manual_seed(0)\r\n\r\n" + TRAINS + b"\r\n"),
+        (b"\xef\xbb\xbfimport torch\n" + TRAINS, b"\xef\xbb\xbfimport torch\n\ntorch.manual_seed(0)\n\n" + TRAINS),
+        (b"# -*- coding: latin-1 -*-\nimport torch\ny = '\xe9'\n" + TRAINS + b"  # \xe9\n",
+         b"# -*- coding: latin-1 -*-\nimport torch\n\ntorch.manual_seed(0)\n\ny = '\xe9'\n" + TRAINS + b"  # \xe9\n"),
+        (b"import torch\ny = '\xf0\x9f\x99\x82'; z = 1\r\n" + TRAINS + b"\r\n",
+         b"import torch\n\ntorch.manual_seed(0)\n\ny = '\xf0\x9f\x99\x82'; z = 1\r\n" + TRAINS + b"\r\n"),
+        (b"import torch\x0c\n" + TRAINS, b"import torch\x0c\n" + TRAINS),
+        ("import torch\n".encode("utf-16") + TRAINS, "import torch\n".encode("utf-16") + TRAINS),
+    ],
+    ids=["CRLF", "mark", "latin-1", "mixed", "form feed", "UTF-16"],
+)  # fmt: skip
+def test_bytes_of_python_are_kept(here: Path, before: bytes, after: bytes) -> None:
+    (here / "train.py").write_bytes(before)
+    main(["scan", "--fix", "--unsafe-fixes"])
+    assert (here / "train.py").read_bytes() == after
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o640, 0o600, 0o664])
 def test_the_mode_is_kept(here: Path, mode: int) -> None:
     path = here / "a.sh"
