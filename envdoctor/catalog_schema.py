@@ -202,8 +202,9 @@ VARIABLE = table(
      "note": text, "evidence": texts, "read_by": each(READING), "value": VALUE, "bad": every(BAD),
      "needs": every(NEED), "conflicts": every(CONFLICT), "cached": flag, "replaced_by": text, "instead": text,
      "meant": text, "deprecated_since": each(text), "changes_bits": choice("yes", "no", "unknown"),
-     "read_at": choice("process-start", "library-load", "runtime-init", "first-communicator", "each-communicator",
-                       "process-group", "first-gemm", "first-conv", "backend-start", "never-cached")},
+     "read_at": choice("process-start", "library-load", "runtime-init", "allocator-init", "first-communicator",
+                       "each-communicator", "process-group", "first-gemm", "first-conv", "backend-start",
+                       "never-cached")},
 )  # fmt: skip
 LIBRARY = table(
     {"title": text, "platform": PLATFORM, "counts": text, "releases": texts, "documented": texts, "current": text,

@@ -113,6 +113,8 @@ class Programs:
     """Whether any file of the project sets a variable of this name."""
     starting: Callable[[str], Iterable[FileFacts]] = lambda path: ()
     """The scripts of the project that name a file."""
+    mentioned: Callable[[str, str], bool] = lambda name, besides: False
+    """Whether a file of the project other than `besides` holds a word."""
     _programs: dict[str, Program | None] = field(default_factory=dict)
 
     def of(self, facts: FileFacts) -> Program | None:

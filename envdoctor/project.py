@@ -15,7 +15,7 @@ from envdoctor.links import Links
 from envdoctor.records import dataclass, field, replace
 from envdoctor.regexes import regex
 from envdoctor.source import Source
-from envdoctor.targets import Target, hint_files, infer
+from envdoctor.targets import Target, folders_near, hint_files, infer
 
 if TYPE_CHECKING:
     from envdoctor.entries import Programs
@@ -187,7 +187,8 @@ class Project:
         root = discovery.relative_path(self.root, self.base)
         paths = frozenset(p for p in self.files() if p.endswith(".py"))
         roots = ("", "src") if root in ("", ".") else (root, f"{root}/src")
-        return Programs(Modules(paths, self.context, self._small, roots), self.text, is_test, self.sets, self.naming)
+        modules = Modules(paths, self.context, self._small, roots)
+        return Programs(modules, self.text, is_test, self.sets, self.naming, self.mentioned)
 
     def naming(self, path: str) -> Iterator[FileFacts]:
         """Facts of the files, other than Python, that name a file."""
@@ -302,12 +303,11 @@ class Project:
         return list(found)
 
     def _below(self, folder: str) -> list[str]:
-        """The files in a folder and in those directly below it."""
+        """The files in a folder and in those directly below it, and further down those of images."""
         if self._folders is None:
             self._folders = {}
             for path in self.files():
-                inside, _, _ = path.rpartition("/")
-                for key in {inside, inside.rpartition("/")[0]}:
+                for key in folders_near(path.rpartition("/")[0]):
                     self._folders.setdefault(key, []).append(path)
         return self._folders.get(folder, [])
 

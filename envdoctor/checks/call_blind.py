@@ -19,6 +19,9 @@ from envdoctor.rulebook import Rule
 
 RANKS = regex(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
 NODES = regex(r"--nnodes")
+OTHER_OPERATION = regex(r"\b(?:MAX|MIN|BAND|BOR|BXOR)\b")
+IDENTIFIER = regex(r"\b(?!(?:True|False|None|float|int)\b)[A-Za-z_]\w*")
+"""A name in an expression; constants and conversions are none."""
 COMPARES = regex(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
 """Commands that compare or hash what others printed."""
 
@@ -69,8 +72,9 @@ def _equal(rule: Rule, program: Program) -> Iterator[Finding]:
     """Every rank draws the same summands, or makes them of constants."""
     parameters = rule.parameters
     sources = {n.split("()")[0]: s.call for s in program.steps if _reduces(parameters, s) for n in _summands(s.call)}
-    if any(named(n, parameters["constants"]) for n in sources) and not _told_by_rank(program, parameters["constants"]):
-        call = next(c for n, c in sources.items() if named(n, parameters["constants"]))
+    constants = [n for n in sources if named(n, parameters["constants"]) and not _varies(n, program)]
+    if constants and not _told_by_rank(program, parameters["constants"]):
+        call = sources[constants[0]]
         yield finding(
             rule, call.place, EQUAL.format("all ranks sum the same constant"), help="seed + rank for the inputs"
         )
@@ -88,13 +92,26 @@ EQUAL = "{}, so that all summands are equal and no order of summation can be tol
 
 
 def _reduces(parameters: Mapping[str, Any], step: Step) -> bool:
-    return named(step.call.name, parameters["reduces"])
+    """Whether a step sums over ranks: the greatest or least of some values has no order."""
+    if not named(step.call.name, parameters["reduces"]):
+        return False
+    given = argument(step.call, "op", 1)
+    return given is None or OTHER_OPERATION.search(given.text) is None
 
 
 def _summands(call: Call) -> tuple[str, ...]:
     """What the tensor that is summed was made by, where it is used as it was made."""
     given = argument(call, "tensor", 0)
     return given.names if given is not None and len(given.names) == 1 else ()
+
+
+def _varies(name: str, program: Program) -> bool:
+    """Whether a tensor is made of values that stand in variables, which may differ from rank to rank."""
+    at = {"torch.tensor": 0, "torch.full": 1}.get(name)
+    if at is None:
+        return False
+    made = [[a for a in s.call.arguments if a.keyword is None] for s in program.by_name().get(name, ())]
+    return any(IDENTIFIER.search(a.text) for given in made for a in given[at : at + 1] if not a.is_literal)
 
 
 def _told_by_rank(program: Program, names: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from envdoctor.checks.call_patterns import argument, fits_target, hidden_argumen
 from envdoctor.checks.call_streams import runs_again
 from envdoctor.checks.call_wishes import LEVELS, Wishes, launch_settings, trains, wish_of, wishes
 from envdoctor.checks.calls import entry_related, finding, short
-from envdoctor.entries import Process, Program, Step
+from envdoctor.entries import Process, Program, Programs, Step
 from envdoctor.facts import Place
 from envdoctor.findings import Finding, Related
 from envdoctor.rulebook import Rule
@@ -41,7 +41,8 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
 
 def _switch(rule: Rule, context: Context, program: Program, wish: Wishes) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
-    if not lacks_switch(rule, program, wish):
+    assert context.programs is not None
+    if not lacks_switch(rule, context.programs, program, wish):
         return
     place = wish.place or _first_training(program)
     if wish.steps:
@@ -53,18 +54,33 @@ def _switch(rule: Rule, context: Context, program: Program, wish: Wishes) -> Ite
     yield finding(rule, place, message, related=entry_related(context, place))
 
 
-def lacks_switch(rule: Rule, program: Program, wish: Wishes) -> bool:
+def lacks_switch(rule: Rule, programs: Programs, program: Program, wish: Wishes) -> bool:
     """Whether a torch program never switches deterministic algorithms on, as far as that can be told."""
     if wish.switches or not any(n.split(".")[0] == "torch" for n in program.imports()):
         return False
     unseen = re.compile(rule.parameters["unseen"])
-    return not any(_may_switch(step, unseen) for step in program.steps)
+    return not any(_may_switch(step, unseen) for step in program.steps) and not _switched_aside(programs, program)
+
+
+SWITCHES = ("torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode")
+
+
+def _switched_aside(programs: Programs, program: Program) -> bool:
+    """A function with the switch is called somewhere, and the way there was not followed to its end."""
+    called = {call.name.rsplit(".", 1)[-1] for facts in program.files.values() for call in facts.calls}
+    for path, facts in program.files.items():
+        holders = {
+            c.scope.name.rsplit(".", 1)[-1] for c in facts.calls if c.name in SWITCHES and c.scope.kind == "function"
+        }
+        if holders & called or any(programs.mentioned(holder, path) for holder in sorted(holders)):
+            return True
+    return False
 
 
 def _may_switch(step: Step, unseen: re.Pattern[str]) -> bool:
     """A call that may switch determinism on: outside of the project, or with a value that cannot be told."""
     call = step.call
-    if call.name in ("torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"):
+    if call.name in SWITCHES:
         return True
     if any(a.keyword in ("deterministic", "full_determinism") and not a.is_literal for a in call.arguments):
         return True
@@ -150,7 +166,7 @@ def _launched(rule: Rule, context: Context) -> Iterator[Finding]:
     for launch in context.facts.launches:
         for program in context.programs.launched(launch.inner or launch.words, context.facts.path):
             wish = wishes(program)
-            if trains(program) and not wish.full and lacks_switch(rule, program, wish):
+            if trains(program) and not wish.full and lacks_switch(rule, context.programs, program, wish):
                 message = f"{asked[0].name} asks for repeatable runs; {program.path} never tells torch"
                 related = (Related(Place(program.path, 1, 1, 1, 1), "the program that is launched"),)
                 yield finding(rule, asked[0].place, message, related=related, confidence="medium")

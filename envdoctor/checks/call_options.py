@@ -62,6 +62,8 @@ def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding
         for shape, data in options.of(step.call):
             if not shape.holds(context.target) or _covered(data, wish, context):
                 continue
+            if _chosen(step, data):
+                continue
             if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
                 yield _option(rule, context, step.call, data, wish, asked)
     precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
@@ -115,6 +117,14 @@ def _choices(conditions: Iterable[Branch]) -> list[Branch]:
     return [
         b for b in conditions if b.arm.startswith(("if", "elif", "else", "case")) and not HARMLESS.search(b.condition)
     ]
+
+
+def _chosen(step: Step, data: Mapping[str, Any]) -> bool:
+    """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
+    word = data.get("asked_for_by", "")
+    return bool(word) and any(
+        word in b.condition for b in _choices(step.conditions) if b.arm.startswith(("if", "elif"))
+    )
 
 
 def _other_branch(step: Step, wish: Wishes) -> bool:

@@ -34,11 +34,15 @@ _TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
 STAGES = {
     "process-group": "the process group was made", "first-communicator": "the first communicator was made",
     "each-communicator": "the communicator was made", "runtime-init": "the GPU runtime had started",
+    "allocator-init": "the allocator had started",
     "first-gemm": "the first matrix product had run", "first-conv": "the first convolution had run",
     "backend-start": "the backend had started",
 }  # fmt: skip
 """When a variable is read -> how a finding says that this is over."""
-RANKED = ("process-group", "first-communicator", "each-communicator", "first-gemm", "first-conv", "runtime-init")
+RANKED = (
+    "process-group", "first-communicator", "each-communicator", "first-gemm", "first-conv", "runtime-init",
+    "allocator-init",
+)  # fmt: skip
 
 
 def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
@@ -132,9 +136,10 @@ def _reaches(stage: str, call: Call, calls: Mapping[str, Any]) -> bool:
     if stage in ("first-gemm", "first-conv"):
         forward = call.name.endswith("()") and _MODULE.match(call.name) and _ON_DEVICE.search(call.name)
         return bool(forward) or _is_one_of(call, calls[stage])
-    if stage == "runtime-init":
+    if stage in ("runtime-init", "allocator-init"):
         moved = call.name.endswith(".to") and any(_is_device(a.literal) for a in call.arguments)
-        return moved or _is_one_of(call, calls["runtime-init"]) or _on_device(call)
+        started = _is_one_of(call, calls["allocator-init"]) or moved or _on_device(call)
+        return started or (stage == "runtime-init" and _is_one_of(call, calls["runtime-init"]))
     return _is_one_of(call, calls[stage])
 
 

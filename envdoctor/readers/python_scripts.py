@@ -86,9 +86,8 @@ def _script_parts(node: ast.expr | None, said: int, bare: bool, label: str) -> I
         yield from _script_parts(node.orelse, said, bare, label)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
-            name = key.value if isinstance(key, ast.Constant) else None
-            script = isinstance(name, str) and says_script(name)
-            yield from _script_parts(value, YES if script else NO, False, f"{label}[{name}]")
+            name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            yield from _script_parts(value, YES if says_script(name) else NO, False, f"{label}[{name}]")
     elif isinstance(node, ast.Call):
         yield from _script_parts_of_call(node, said, label)
 

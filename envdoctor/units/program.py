@@ -29,7 +29,9 @@ NEEDLES = {
         "init_process_group", "init_distributed", "deepspeed.initialize", "all_reduce", "all_gather", "barrier",
         "broadcast", "reduce_scatter", "DistributedDataParallel",
     ),
-    "runtime-init": ("torch.cuda.", ".cuda(", "'cuda", '"cuda'), "first-gemm": (".cuda(", ".backward(", "matmul"),
+    "runtime-init": ("torch.cuda.", ".cuda(", "'cuda", '"cuda'),
+    "allocator-init": ("torch.cuda.", ".cuda(", "'cuda", '"cuda'),
+    "first-gemm": (".cuda(", ".backward(", "matmul"),
     "first-conv": ("conv", ".backward("), "backend-start": ("jax.",),
 }  # fmt: skip
 """When a variable is read -> words of which a module holds one if it can bring a program to that point.
