@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -10,9 +11,11 @@ from textwrap import dedent
 import pytest
 
 from envdoctor.cli import main
+from envdoctor.fixes import python_seeds, python_switches
 from envdoctor.fixes.python_names import add_import
 from envdoctor.fixes.python_tree import parse
 from envdoctor.fixes.spans import FileBytes
+from envdoctor.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]
 TRAINS = "torch.nn.Linear(4, 1)(torch.ones(4)).sum().backward()\n"
@@ -327,3 +330,19 @@ def test_without_libcst_it_says_what_is_missing(
     assert fixed(root, "a.sh") == ""
     assert "pip install 'envdoctor[fix]'" in capsys.readouterr().err
     assert (root / "train.py").read_text() == f"import torch\n{TRAINS}"
+
+
+def test_the_help_of_every_option_can_be_followed() -> None:
+    """Fixes write what the help of a rule names, so that its words are more than words."""
+    rule = load_rulebook().named("nondeterministic-option")
+    for option in rule.parameters["option"]:
+        help_ = option["help"]
+        if re.match(r"[\w.]+ ?=|True|False|\"|without (?!the\b|it\b)\w+(?:,|$)", help_):
+            assert python_switches._PLAIN.match(help_) or python_switches._WITHOUT.match(help_), help_
+    missing = load_rulebook().named("missing-deterministic-flag")
+    for data in missing.parameters["variable"]:
+        assert python_switches._VARIABLE.match(data["help"]), data["help"]
+    for data in missing.parameters["keyword"]:
+        assert data["help"].startswith(f"{data['keyword']}=True;")
+    for stream in load_rulebook().named("unseeded-rng").parameters["stream"]:
+        assert python_seeds._CALLS.fullmatch(stream["call"])
