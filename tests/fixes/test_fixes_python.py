@@ -337,7 +337,9 @@ def test_the_help_of_every_option_can_be_followed() -> None:
     rule = load_rulebook().named("nondeterministic-option")
     for option in rule.parameters["option"]:
         help_ = option["help"]
-        if re.match(r"[\w.]+ ?=|True|False|\"|without (?!the\b|it\b)\w+(?:,|$)", help_):
+        if re.match(
+            r"[\w.]+ ?= ?[^\s,;]+(?:[,;]|$)|(?:True|False)(?:[,;]|$)|\"|without (?!the\b|it\b)\w+(?:,|$)", help_
+        ):
             assert python_switches._PLAIN.match(help_) or python_switches._WITHOUT.match(help_), help_
     missing = load_rulebook().named("missing-deterministic-flag")
     for data in missing.parameters["variable"]:
