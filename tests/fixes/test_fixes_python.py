@@ -338,7 +338,8 @@ def test_the_help_of_every_option_can_be_followed() -> None:
     for option in rule.parameters["option"]:
         help_ = option["help"]
         if re.match(
-            r"[\w.]+ ?= ?[^\s,;]+(?:[,;]|$)|(?:True|False)(?:[,;]|$)|\"|without (?!the\b|it\b)\w+(?:,|$)", help_
+            r"[\w.]+ ?= ?[^\s,;]+(?:[,;]|$)|(?:True|False)(?:[,;]|$)|\"\w+\"(?:[,;]|$)|without (?!the\b|it\b)\w+(?:,|$)",
+            help_,
         ):
             assert python_switches._PLAIN.match(help_) or python_switches._WITHOUT.match(help_), help_
     missing = load_rulebook().named("missing-deterministic-flag")
