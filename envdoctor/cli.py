@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
-import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Protocol, cast
 
 from envdoctor import __version__
 from envdoctor.errors import UserError as UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a scan that finds nothing new is answered before any of these is needed
+    import argparse
+    from collections.abc import Sequence
+    from types import ModuleType
 
 COMMANDS = {
     "scan": "judge the settings in files",
@@ -26,25 +28,17 @@ COMMANDS = {
 EPILOG = """exit status: 0 nothing at or above --fail-on, 1 something, 2 what was asked for could not be done"""
 
 
-class Command(Protocol):
-    """What every module of `envdoctor.commands` offers."""
+def command(name: str) -> ModuleType:
+    """The module of a command. Each has `add_arguments(parser)` and `run(arguments)`, which gives the exit status."""
+    import importlib
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's arguments."""
-        ...
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do it and return the exit status."""
-        ...
-
-
-def command(name: str) -> Command:
-    """The module of a command."""
-    return cast("Command", importlib.import_module(f"envdoctor.commands.{name}"))
+    return importlib.import_module(f"envdoctor.commands.{name}")
 
 
 def parser(chosen: str | None) -> argparse.ArgumentParser:
     """The command line; only the chosen command's arguments are declared, so that no other module is imported."""
+    import argparse
+
     main_parser = argparse.ArgumentParser(
         prog="envdoctor",
         description="Which settings of a GPU training job are real, and which reach the process that needs them.",
@@ -59,6 +53,12 @@ def parser(chosen: str | None) -> argparse.ArgumentParser:
     return main_parser
 
 
+def _run(chosen: str | None, words: Sequence[str]) -> int:
+    arguments = parser(chosen).parse_args(words)
+    status: int = command(arguments.command).run(arguments)
+    return status
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     # Facts live until the end and hold no cycles worth a search every 700 objects: a tenth of a scan's time.
@@ -66,8 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((w for w in words if not w.startswith("-")), None)
     try:
-        arguments = parser(chosen).parse_args(words)
-        return command(arguments.command).run(arguments)
+        if words[:1] == ["scan"]:
+            from envdoctor import quick
+
+            return quick.answer(words[1:], lambda: _run(chosen, words))
+        return _run(chosen, words)
     except UserError as error:
         print(f"envdoctor: {error}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import envdoctor
+from envdoctor import journal
 from envdoctor.facts import Place
 
 LEVELS = ("auto", "hygiene", "run-to-run", "placement", "topology")
@@ -101,13 +102,21 @@ def nearest(start: Path) -> Path | None:
     start = start.resolve()
     for folder in (start, *start.parents):
         own, shared = folder / "envdoctor.toml", folder / "pyproject.toml"
-        if own.is_file():
+        if _noted(own) is not None:
             return own
-        if shared.is_file() and b"[tool.envdoctor" in shared.read_bytes():
+        if b"[tool.envdoctor" in (_noted(shared) or b""):
             return shared
-        if (folder / ".git").exists():
+        found = (folder / ".git").exists()
+        journal.note("there", str(folder / ".git"), found)
+        if found:
             return None
     return None
+
+
+def _noted(path: Path) -> bytes | None:
+    """The bytes of a file, noted as something that the scan depends on; None where it is none."""
+    journal.note("file", str(path), found := path.is_file())
+    return journal.read(str(path)) if found else None
 
 
 def project_root(start: Path) -> Path:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import subprocess
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from envdoctor import journal
+from envdoctor.git_files import Listing
 
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
@@ -40,10 +43,12 @@ def find(paths: Sequence[str], root: Path, exclude: Sequence[str] = ()) -> Found
     errors = []
     for given in paths or ["."]:
         path = Path(given)
+        journal.note("file", os.path.abspath(given), path.is_file())  # noqa: PTH100 (a link stays a link)
         if path.is_dir():
-            for found in folder_files(path.resolve()):
-                relative = relative_path(found, root)
-                if not excluded(relative, exclude):
+            folder = path.resolve()
+            journal.note("link", os.path.abspath(given), folder)  # noqa: PTH100
+            for relative in files_below(folder, root):
+                if not exclude or not excluded(relative, exclude):
                     files[relative] = None
         elif path.is_file():
             relative = relative_path(path.resolve(), root)
@@ -53,6 +58,14 @@ def find(paths: Sequence[str], root: Path, exclude: Sequence[str] = ()) -> Found
             reason = "cannot be opened" if path.exists() or path.is_symlink() else "no such file or folder"
             errors.append(f"{given}: {reason}")
     return Found(root, tuple(sorted(files)), frozenset(named), tuple(errors))
+
+
+def files_below(folder: Path, root: Path) -> Iterator[str]:
+    """The files of a folder as paths from `root`, as `relative_path` gives them."""
+    above, inside = str(folder).rstrip("/"), f"{str(root).rstrip('/')}/"
+    for name in _names(folder):
+        path = f"{above}/{name}"
+        yield path[len(inside) :] if path.startswith(inside) else path
 
 
 def relative_path(path: Path, root: Path) -> str:
@@ -73,28 +86,58 @@ def excluded(relative: str, patterns: Iterable[str]) -> bool:
 
 def folder_files(folder: Path) -> Iterator[Path]:
     """Files of a folder: from git where it is part of a repository, else by walking it."""
+    return (folder / name for name in _names(folder))
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """The same, as names from the folder with `/`."""
     listed = _git_files(folder)
     if listed is None:
         yield from _walk(folder)
         return
-    for relative in listed:
-        if not hidden(relative):
-            path = folder / relative
-            if path.is_file() and (not path.is_symlink() or _stays_inside(path, folder)):
-                yield path
+    above = str(folder).rstrip("/")
+    for name in _shown(listed):
+        path = f"{above}/{name}"
+        if _is_file(path) and _may_follow(path, folder):
+            yield name
 
 
 def _git_files(folder: Path) -> list[str] | None:
     """Tracked files and new ones that are not ignored; None where git has no say."""
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
-    try:
-        result = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    raw = Listing(str(folder)).raw()
+    journal.note("git", str(folder), journal.digest(raw) if raw is not None else "-")
+    if raw is None:
         return None
-    if result.returncode != 0:
-        return None
-    names = result.stdout.decode("utf-8", "surrogateescape").split("\0")
+    names = raw.decode("utf-8", "surrogateescape").split("\0")
     return sorted({name for name in names if name})
+
+
+def _shown(names: Iterable[str]) -> Iterator[str]:
+    """The names that are not hidden, each folder looked at once."""
+    folders: dict[str, bool] = {"": False}
+    for name in names:
+        folder, _, last = name.rpartition("/")
+        if folder not in folders:
+            folders[folder] = hidden(folder)
+        if not folders[folder] and not hidden(last):
+            yield name
+
+
+def _is_file(path: str) -> bool:
+    try:
+        found = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
+    except (OSError, ValueError):
+        found = False
+    journal.note("file", path, found)
+    return found
+
+
+def _may_follow(path: str, folder: Path) -> bool:
+    """Whether a file is no link, or one that leads to a place inside the tree."""
+    if not os.path.islink(path):  # noqa: PTH114 (called for each file of the tree)
+        return True
+    journal.note("link", path, os.path.realpath(path))
+    return _stays_inside(Path(path), folder)
 
 
 def hidden(relative: str) -> bool:
@@ -115,27 +158,26 @@ def _stays_inside(link: Path, folder: Path) -> bool:
         return False
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[str]:
     """Files of a folder outside a repository; `.gitignore` files are respected, loops are not entered."""
     ignored = _ignore_patterns(folder)
+    start = len(str(folder).rstrip("/")) + 1
     for base, folders, names in os.walk(folder, followlinks=False):
-        here = Path(base)
-        relative = "" if here == folder else here.relative_to(folder).as_posix() + "/"
+        journal.note_folder(base)
+        relative = f"{base[start:]}/" if len(base) > start else ""
         folders[:] = sorted(f for f in folders if not hidden(f) and not ignored(relative + f + "/"))
         for name in sorted(names):
-            path = here / name
+            path = f"{base}/{name}"
             if hidden(name) or ignored(relative + name):
                 continue
-            if path.is_symlink() and not _stays_inside(path, folder):
-                continue
-            if path.is_file():
-                yield path
+            if _may_follow(path, folder) and _is_file(path):
+                yield relative + name
 
 
 def _ignore_patterns(folder: Path) -> Callable[[str], bool]:
     """Whether a path relative to `folder` is ignored by its `.gitignore`."""
     try:
-        lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = journal.read(f"{folder}/.gitignore").decode("utf-8", "replace").splitlines()
     except OSError:
         return lambda relative: False
     from pathspec import GitIgnoreSpec

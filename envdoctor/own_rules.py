@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from envdoctor import journal
 from envdoctor.catalog import Catalog, load_catalog
 from envdoctor.errors import UserError
 from envdoctor.records import dataclass
@@ -36,7 +37,7 @@ def read(path: Path) -> OwnFile:
     import tomli
 
     try:
-        content = tomli.loads(path.read_text(encoding="utf-8"))
+        content = tomli.loads(journal.read(str(path)).decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:

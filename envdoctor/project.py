@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from envdoctor import discovery, readers
+from envdoctor import discovery, journal, readers
 from envdoctor.config_paths import ByPath
 from envdoctor.facts import FileFacts, Place, Problem
 from envdoctor.links import Links
@@ -24,6 +25,8 @@ LARGEST = 5_000_000
 """Bytes above which a file is not read: real scripts and manifests are far smaller."""
 LARGEST_NOTEBOOK = 50_000_000
 """The same for a notebook, which keeps what its cells printed. No more than this is taken of any file."""
+MOST_HELD = 32_000_000
+"""Bytes of files that are kept in memory: most are asked for more than once."""
 SAMPLE = 8192
 HEAD = 256
 MOST_CONTEXT = 50_000
@@ -130,6 +133,8 @@ class Project:
     """Documents are read too, for the code blocks in them."""
     targets: ByPath[Target] = field(default_factory=lambda: ByPath({}))
     """What the user says for parts of the project; it goes before `fixed_target`."""
+    _raw: dict[str, bytes] = field(default_factory=dict)
+    _held: list[int] = field(default_factory=lambda: [0])
     overlay: dict[str, bytes] = field(default_factory=dict)
     """Bytes of files as they would be after fixes, in place of those on the disk."""
 
@@ -234,8 +239,14 @@ class Project:
         """The bytes of a file, or as many of them as are wanted. `OSError`: it cannot be read."""
         if path in self.overlay:
             return self.overlay[path]
-        with (self.base / path).open("rb") as file:
-            return file.read(most)
+        if path in self._raw:
+            return self._raw[path]
+        data = journal.read(os.path.join(self.base, path), most)  # noqa: PTH118 (called often)
+        complete = most < 0 or len(data) < most
+        if complete and self._held[0] + len(data) <= MOST_HELD:
+            self._held[0] += len(data)
+            self._raw[path] = data
+        return data
 
     def head(self, path: str, most: int) -> bytes:
         """The first bytes of a file; none where it cannot be read."""
@@ -264,9 +275,8 @@ class Project:
     def files(self) -> Sequence[str]:
         """All files of the project, as context: paths relative to the root."""
         if self._files is None:
-            listed = islice(discovery.folder_files(self.root), MOST_CONTEXT)
-            found = (discovery.relative_path(p, self.base) for p in listed)
-            self._files = [p for p in found if not discovery.excluded(p, self.exclude)]
+            found = islice(discovery.files_below(self.root, self.base), MOST_CONTEXT)
+            self._files = [p for p in found if not self.exclude or not discovery.excluded(p, self.exclude)]
         return self._files
 
     def target(self, path: str) -> Target:

@@ -129,6 +129,28 @@ def test_a_shell_file_costs_the_shell_parser_and_nothing_else(tree: Tree) -> Non
     assert imported(root, "scan", "--format", "json", "a.sh") & HEAVY == {"tree_sitter"}
 
 
+UNUSED = {"argparse", "re", "json", "pathlib", "typing", "subprocess", "hashlib", "dataclasses", "ast"}
+"""Modules of the standard library that take as long to import as the answers below take to give."""
+
+
+def test_a_quiet_file_imports_next_to_nothing(tree: Tree) -> None:
+    root = tree({"sub/loud.sh": "export NCCL_DETERMINISTIC=1\n", "quiet.py": "import json\n"})
+    assert envdoctor("scan", "sub", cwd=root).returncode == 1  # leaves the tokens that files are looked through for
+    assert not imported(root, "scan", "quiet.py") & UNUSED
+
+
+def test_a_kept_answer_imports_next_to_nothing(tree: Tree) -> None:
+    root = tree({"a.sh": "export NCCL_DETERMINISTIC=1\n"})
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    assert imported(root, "scan", "a.sh") & {"argparse"}
+    assert not imported(root, "scan", "a.sh") & UNUSED
+
+
+def test_a_scan_makes_no_class_by_the_slow_way(tree: Tree) -> None:
+    root = tree({"a.sh": "export NCCL_DETERMINISTIC=1\n"})
+    assert not imported(root, "scan", "--no-cache", "a.sh") & {"dataclasses", "inspect"}
+
+
 def test_the_version_imports_nothing(tree: Tree) -> None:
     assert not imported(tree({}), "rules", "--help") & (HEAVY - {"tomli"})
 

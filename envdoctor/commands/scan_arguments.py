@@ -32,6 +32,7 @@ def _what_to_judge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force-exclude", action="store_true", help="leave them out even where they are named")
     parser.add_argument("--docs", action="store_true", help="read the code blocks of Markdown and reStructuredText too")
     stdin = "judge standard input as the content of this file"
+    parser.add_argument("--no-cache", action="store_true", help="judge anew what did not change since an earlier scan")
     parser.add_argument("--stdin-filename", metavar="FILE", help=stdin)
 
 

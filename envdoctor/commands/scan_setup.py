@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from envdoctor import config as configuration
+from envdoctor import journal
 from envdoctor.catalog import Catalog, load_catalog
 from envdoctor.config import Complaint, Config
 from envdoctor.config_paths import ByPath
@@ -155,4 +156,5 @@ def _add_own(path: Path, kind: str, files: list[OwnFile]) -> str:
 
 def _toml_files(path: Path) -> list[Path]:
     """A file, or the files of a folder."""
+    journal.note_folder(str(path))
     return sorted(path.glob("*.toml")) if path.is_dir() else [path]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from envdoctor import journal
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
 from envdoctor.regexes import regex
@@ -56,6 +57,7 @@ def printable(text: str) -> str:
 
 def tell(message: str) -> None:
     """One line for the user on standard error."""
+    journal.spoil()
     print(f"envdoctor: {printable(message)}", file=sys.stderr)
 
 

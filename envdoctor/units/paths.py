@@ -5,11 +5,13 @@ What cannot be told is None: nothing is guessed, and nothing outside of the proj
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from envdoctor import journal
 from envdoctor.regexes import regex
 
 _SELF = regex(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
@@ -27,6 +29,7 @@ class Tree:
         self.base = base
         self.root = root
         self._known: dict[str, bool] = {}
+        self._folders: dict[str, bool] = {}
 
     def has(self, path: str) -> bool:
         """Whether there is such a file inside the project."""
@@ -36,10 +39,28 @@ class Tree:
 
     def _look(self, path: str) -> bool:
         try:
-            whole = self.base / path
-            return whole.is_file() and whole.resolve().is_relative_to(self.root)
+            whole = os.path.join(self.base, path)  # noqa: PTH118 (most candidates are not there)
+            if not self._folder_there(whole.rpartition("/")[0]):
+                return False
+            found = os.path.isfile(whole)  # noqa: PTH113
+            journal.note("file", whole, found)
+            return found and Path(whole).resolve().is_relative_to(self.root)
         except (OSError, RuntimeError, ValueError):
             return False
+
+    def _folder_there(self, folder: str) -> bool:
+        """Whether there is a folder; whole branches that are not there are asked for once."""
+        if folder not in self._folders:
+            above = folder.rpartition("/")[0]
+            self._folders[folder] = not above or (self._folder_there(above) and self._noted(folder))
+        return self._folders[folder]
+
+    @staticmethod
+    def _noted(folder: str) -> bool:
+        found = os.path.isdir(folder)  # noqa: PTH112
+        if not found:
+            journal.note("there", folder, os.path.exists(folder))  # noqa: PTH110
+        return found
 
     def prefix(self) -> str:
         """The root as a path relative to `base`; empty where they are one."""
