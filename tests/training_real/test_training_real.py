@@ -109,6 +109,66 @@ FAULTS = {
     ),
 }  # fmt: skip
 
+FAULTS |= {
+    "only GPU generators are seeded": Fault(
+        f"import torch\ntorch.cuda.manual_seed_all(1)\n{PLAIN}{TRAIN}", f"import torch\ntorch.manual_seed(1)\n{PLAIN}{TRAIN}",
+        [6],
+    ),
+    "only rank 0 is seeded": Fault(
+        f"import os\nimport torch\nrank = int(os.environ['RANK'])\nif rank == 0:\n    torch.manual_seed(1)\n{PLAIN}{TRAIN}",
+        f"import torch\ntorch.manual_seed(1)\n{PLAIN}{TRAIN}",
+        [5],
+    ),
+    "a split before the seed": Fault(
+        "import torch\nrows = [[0.5, 1.0, -1.0, float(i)] for i in range(64)]\n"
+        "part, _ = torch.utils.data.random_split(rows, [3, 61])\n"
+        f"torch.manual_seed(1)\ndef batch(step):\n    return [part[step]]\n{TRAIN}",
+        "import torch\ntorch.manual_seed(1)\nrows = [[0.5, 1.0, -1.0, float(i)] for i in range(64)]\n"
+        f"part, _ = torch.utils.data.random_split(rows, [3, 61])\ndef batch(step):\n    return [part[step]]\n{TRAIN}",
+        [3],
+    ),
+    "NumPy seeded by the time": Fault(
+        "import time\nimport numpy as np\nimport torch\ntorch.manual_seed(1)\nnp.random.seed(time.time_ns() % 2**31)\n"
+        f"def batch(step):\n    return np.random.rand(1, 4).astype('float32')\n{TRAIN}",
+        "import numpy as np\nimport torch\ntorch.manual_seed(1)\nnp.random.seed(6)\n"
+        f"def batch(step):\n    return np.random.rand(1, 4).astype('float32')\n{TRAIN}",
+        [5],
+        numpy=True,
+    ),
+    "a RandomState of its own": Fault(
+        "import numpy as np\nimport torch\ntorch.manual_seed(1)\nnp.random.seed(1)\nrng = np.random.RandomState()\n"
+        f"def batch(step):\n    return rng.rand(1, 4).astype('float32')\n{TRAIN}",
+        "import numpy as np\nimport torch\ntorch.manual_seed(1)\nnp.random.seed(1)\nrng = np.random.RandomState(2)\n"
+        f"def batch(step):\n    return rng.rand(1, 4).astype('float32')\n{TRAIN}",
+        [5],
+        numpy=True,
+    ),
+}  # fmt: skip
+
+WORKERS = """
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        rng = np.random.default_rng({seed})
+        return rng.random(4).astype("float32")
+
+
+torch.manual_seed(1)
+batches = list(DataLoader(Rows(), num_workers=1))
+def batch(step):
+    return batches[step].tolist()
+"""
+FAULTS["a Generator in the workers of a loader"] = Fault(
+    WORKERS.format(seed="").lstrip() + TRAIN, WORKERS.format(seed="index").lstrip() + TRAIN, [11], numpy=True
+)
+
 SPAWN = """
 import torch
 import torch.multiprocessing as mp
@@ -130,8 +190,10 @@ FAULTS[SPAWNED] = Fault(SPAWN.format(seed="pass").lstrip(), SPAWN.format(seed="t
 
 
 RUNNER = """
-import contextlib, io, json, random, runpy, sys
+import contextlib, io, json, os, random, runpy, sys
 import torch
+
+os.environ["RANK"] = "1"  # a rank that is not the first one
 
 printed = {}
 for path in sys.argv[1:]:
@@ -256,31 +318,3 @@ def test_a_sampler_that_is_not_told_the_epoch_repeats_its_order() -> None:
     assert list(sampler) == first
     sampler.set_epoch(1)
     assert list(sampler) != first
-
-
-JAX = """
-import jax
-{time}
-key = jax.random.key({seed})
-w = jax.random.normal(key, (4,))
-grad = jax.grad(lambda w: (w * w).sum())(w)
-print((w - grad).tolist())
-"""
-
-
-def test_a_jax_key_from_the_clock(tmp_path: Path) -> None:
-    pytest.importorskip("jax", reason="JAX is not installed")
-    wrong, right = tmp_path / "wrong.py", tmp_path / "right.py"
-    wrong.write_text(JAX.format(time="import time", seed="time.time_ns() % 2**31"))
-    right.write_text(JAX.format(time="", seed="4"))
-    first, second, third, fourth = run_all([[str(path)] for path in (wrong, wrong, right, right)])
-    assert first != second
-    assert third == fourth
-
-
-def test_a_jax_key_used_twice() -> None:
-    jax = pytest.importorskip("jax", reason="JAX is not installed")
-    key = jax.random.key(0)
-    assert (jax.random.normal(key, (4,)) == jax.random.normal(key, (4,))).all()
-    first, second = jax.random.split(key)
-    assert (jax.random.normal(first, (4,)) != jax.random.normal(second, (4,))).any()
