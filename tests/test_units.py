@@ -98,6 +98,9 @@ PROGRAMS = {"src/train.py": "x = 1\n", "pkg/__main__.py": "x = 1\n", "pkg/__init
         ("nsys profile -o a torchrun src/train.py", (), "src/train.py"),
         ("docker exec -i c bash -s <<E\nx=$(torchrun src/train.py)\nE", ("docker exec",), "src/train.py"),
         ("ssh n1 bash <<E\n(torchrun src/train.py)\nE", ("ssh",), "src/train.py"),
+        ("ssh n1 bash <<E\nif [ $X = 1 ]; then torchrun src/train.py; fi\nE", ("ssh",), "src/train.py"),
+        ("ssh n1 bash <<E\ndocker run img python a.py\ntorchrun src/train.py\nE", ("ssh",), "src/train.py"),
+        ("ssh n1 hostname\nif [ $X = 1 ]; then torchrun src/train.py; fi", (), "src/train.py"),
     ],
 )
 def test_commands_and_entries(tree: Tree_, script: str, around: tuple[str, ...], entry: str | None) -> None:

@@ -2,7 +2,7 @@
 
     python tools/check_labels.py FOLDER [--rules ED1,ED2]
 
-FOLDER holds one checkout per repository, named `owner+name`, at the commit that `tests/field/*.toml` names. Prints
+FOLDER holds one checkout per repository, named `owner+name`, at the commit that `tests/field/labels*.toml` names. Prints
 findings without a label, labels judged true that are not found any more, and labels judged false that still are.
 """
 
@@ -26,7 +26,7 @@ Key = tuple[str, str, int, str, str]
 def labels() -> dict[Key, dict[str, Any]]:
     """All labels by repository, path, line, rule and variable."""
     found: dict[Key, dict[str, Any]] = {}
-    for path in sorted(LABELS.glob("*.toml")):
+    for path in sorted(LABELS.glob("labels*.toml")):
         for label in tomli.loads(path.read_text(encoding="utf-8"))["finding"]:
             found[key(label["repository"], label)] = label
     return found

@@ -337,14 +337,16 @@ def _end(steps: Sequence[Step], at: int) -> int:
     """The index behind the last step that the launch at `at` carries."""
     launch = steps[at].fact
     assert isinstance(launch, Launch)
-    scope = carried_scope(launch)
+    scopes = [carried_scope(launch)]
     end = at + 1
     for index in range(at + 1, len(steps)):
         step = steps[index]
         inner = isinstance(step.fact, Launch) and _is_inner(step.fact, launch)
-        if inner or in_scope(step.scope.name, scope) or within(step.fact.place, launch.place):
+        if inner or within(step.fact.place, launch.place) or any(in_scope(step.scope.name, s) for s in scopes):
             end = index + 1
-        elif step.scope.kind != "command":
+            if isinstance(step.fact, Launch) and len(scopes) < DEEPEST:
+                scopes.append(carried_scope(step.fact))
+        elif step.scope.kind != "command" and not isinstance(step.fact, Use):
             break
     return end
 

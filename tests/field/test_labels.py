@@ -11,7 +11,7 @@ import tomli
 
 from envdoctor.rulebook import load_rulebook
 
-FILES = sorted(Path(__file__).parent.glob("*.toml"))
+FILES = sorted(Path(__file__).parent.glob("labels*.toml"))
 COMMIT = re.compile(r"[0-9a-f]{40}")
 KEYS = {"repository", "commit", "path", "line", "rule", "true", "why"}
 

@@ -23,7 +23,8 @@ while [ "${1#-}" != "$1" ]; do
   shift
 done
 host=$1; shift
-exec env -i HOME="$HOME" PATH="$PATH" ON="$host" sh -c "$*"
+[ "$1" = -- ] && shift
+exec env -i HOME="$HOME" PATH="$PATH" SHELL=/bin/sh ON="$host" sh -c "$*"
 """
 PROBE = """#!/bin/sh
 echo "rank on ${ON:-here}:" $(env | grep -E '^(T_[A-Z]|NCCL_T[A-Z])=' | sort)

@@ -167,6 +167,31 @@ def test_pdsh(tmp_path: Path, probe: str, shell: str) -> None:
     assert given == {"nodea": {"T_A"}}
 
 
+@pytest.mark.skipif(not there("clush"), reason="no ClusterShell")
+def test_clush(tmp_path: Path, probe: str, shell: str) -> None:
+    extra = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert ranks(run(["clush", "-w", "nodea,nodeb", probe], tmp_path, extra)) == {"nodea": set(), "nodeb": set()}
+    given = ranks(run(["clush", "-w", "nodea", f"export T_A=1; {probe}"], tmp_path, extra))
+    assert given == {"nodea": {"T_A"}}
+    assert delivery("clush").passes == "named"
+
+
+@pytest.mark.skipif(not there("parallel"), reason="no GNU parallel")
+@pytest.mark.parametrize(
+    ("flags", "host", "names"),
+    [
+        ([], "here", ALL),
+        (["-S", "1/nodea"], "nodea", set()),
+        (["-S", "1/nodea", "--env", "T_A,NCCL_TA"], "nodea", {"T_A", "NCCL_TA"}),
+        (["-S", "1/nodea", "--env", "NCCL_*"], "nodea", set()),
+    ],
+)
+def test_parallel(tmp_path: Path, probe: str, shell: str, flags: list[str], host: str, names: set[str]) -> None:
+    words = ["parallel", "--will-cite", "--ssh", shell, *flags, f"{probe} {{}}", ":::", "1"]
+    assert ranks(run(words, tmp_path, {"HOME": str(tmp_path)})) == {host: names}
+    assert bool(set(flags) & delivery("parallel").hosts) == (names != ALL)
+
+
 @pytest.mark.skipif(not (ROOT and there("sudo")), reason="no sudo, or not root")
 @pytest.mark.parametrize(
     ("flags", "names"),
@@ -204,17 +229,30 @@ def _python(module: str) -> str:
     pytest.skip(f"no {module}")
 
 
-def test_torchrun(tmp_path: Path) -> None:
-    python = _python("torch")
-    (tmp_path / "t.py").write_text(
-        "import os\nnames = sorted(f'{k}={v}' for k, v in os.environ.items() if k.startswith(('T_', 'NCCL_T')))\n"
-        "open('out' + os.environ['RANK'], 'w').write(f'rank on {os.environ[\"RANK\"]}: ' + ' '.join(names))\n"
-    )
-    words = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "t.py"]
-    run(words, tmp_path, timeout=300)
-    written = "\n".join((tmp_path / f"out{rank}").read_text() for rank in range(2))
-    assert ranks(written) == {"0": ALL, "1": ALL}
-    assert load_launchers().deliveries_of("torchrun") == []
+RANK = (
+    "import os\nnames = sorted(f'{k}={v}' for k, v in os.environ.items() if k.startswith(('T_', 'NCCL_T')))\n"
+    "rank = os.environ.get('RANK', '0')\n"
+    "open('out' + rank, 'w').write(f'rank on {rank}: ' + ' '.join(names))\n"
+)
+"""A program that writes down what its rank has."""
+
+
+@pytest.mark.parametrize(
+    ("launcher", "module", "flags", "started"),
+    [
+        ("torchrun", "torch.distributed.run", ["--standalone", "--nproc-per-node", "2"], 2),
+        ("accelerate launch", "accelerate.commands.launch", ["--cpu", "--num_processes", "1"], 1),
+    ],
+)
+def test_launchers_of_one_node_pass_everything(
+    tmp_path: Path, launcher: str, module: str, flags: list[str], started: int
+) -> None:
+    python = _python(module.split(".")[0])
+    (tmp_path / "t.py").write_text(RANK)
+    run([python, "-m", module, *flags, "t.py"], tmp_path, {"HOME": str(tmp_path)}, timeout=300)
+    written = "\n".join((tmp_path / f"out{rank}").read_text() for rank in range(started))
+    assert ranks(written) == {str(rank): ALL for rank in range(started)}
+    assert load_launchers().deliveries_of(launcher) == []
 
 
 def test_deepspeed(tmp_path: Path, probe: str, shell: str) -> None:
