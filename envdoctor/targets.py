@@ -28,7 +28,7 @@ File = tuple[str, str]
 
 __all__ = [
     "UNKNOWN", "Confidence", "Platform", "Reason", "Target", "TargetDataError", "TargetError", "at_least", "combine",
-    "hint_files", "hints_in", "infer", "parse_target",
+    "folders_near", "hint_files", "hints_in", "infer", "parse_target",
 ]  # fmt: skip
 
 
@@ -65,6 +65,13 @@ def infer(unit_files: Sequence[File], project_files: Sequence[File], around: Seq
     from envdoctor import targets_project
 
     return targets_project.infer(unit_files, project_files, around)
+
+
+def folders_near(folder: str) -> set[str]:
+    """The folders for which files in `folder` can speak."""
+    from envdoctor import targets_project
+
+    return targets_project.folders_near(folder)
 
 
 def hint_files(paths: Iterable[str]) -> list[str]:

@@ -18,6 +18,8 @@ Staged = tuple[int, Reason]
 Winner = tuple[str, Reason]
 """A release and the reason it is taken from."""
 
+MOST_GPUS = 2
+"""A longer list of architectures is a build for distribution, not a target."""
 IMAGE = 0
 """The rank of container images among the kinds of evidence."""
 
@@ -30,29 +32,68 @@ def combine(reasons: Sequence[Reason]) -> Target:
 def combine_stages(stages: Sequence[Sequence[Reason]], knowledge: Table | None = None) -> Target:
     """What reasons say together, those of earlier stages first."""
     known = knowledge or table()
-    platform, conflicts = _platform(stages)
+    platform, conflicts = _platform(stages, known)
     staged = [(number, reason) for number, stage in enumerate(stages) for reason in stage]
-    usable = [(number, r) for number, r in staged if r.platform in (None, platform)]
+    usable = _usable(staged, platform)
     versions, mismatches = _versions(usable, platform, known)
     minimums = {key: value for key, value in _minimums(usable).items() if key not in versions}
-    meant = [r for _, r in usable if platform is not None and r.platform == platform and not _is_weak(r)]
-    gpus = tuple(dict.fromkeys(gpu for r in meant for gpu in r.gpus))
-    return Target(platform, versions, gpus, tuple(r for _, r in staged), (*conflicts, *mismatches), minimums)
+    meant = [(n, r) for n, r in usable if platform is not None and r.platform == platform and not _is_weak(r)]
+    return Target(platform, versions, _gpus(meant), tuple(r for _, r in staged), (*conflicts, *mismatches), minimums)
 
 
-def _platform(stages: Sequence[Sequence[Reason]]) -> tuple[Platform | None, list[Conflict]]:
-    """The platform by the first stage that says anything; a stage that contradicts itself ends the search."""
-    for stage in stages:
-        platform, conflict = _stage_platform(stage)
-        if conflict is not None:
-            return None, [conflict]
-        if platform is not None:
-            return platform, []
+def _usable(staged: Sequence[Staged], platform: Platform | None) -> list[Staged]:
+    """The reasons that go the way of the platform. A torch pinned in an image for another one is not among them."""
+    plain = [r for _, r in staged if r.plain and r.platform is not None and r.confidence != "weak"]
+    mine = {r.place.path for r in plain if r.platform == platform}
+    foreign = {r.place.path for r in plain} - mine
+    return [
+        (number, r)
+        for number, r in staged
+        if (r.place.path not in foreign if r.platform is None else r.platform == platform)
+    ]
+
+
+def _gpus(meant: Sequence[Staged]) -> tuple[str, ...]:
+    """The architectures that the first stage that names any is for; none where it is for many: nobody chose one."""
+    first = min((number for number, reason in meant if reason.gpus), default=None)
+    found = tuple(dict.fromkeys(gpu for number, reason in meant if number == first for gpu in reason.gpus))
+    return found if len(found) <= MOST_GPUS else ()
+
+
+def _platform(stages: Sequence[Sequence[Reason]], known: Table) -> tuple[Platform | None, list[Conflict]]:
+    """The platform by the first stage that says anything; a stage that contradicts itself ends the search.
+
+    What nearer stages lean to, without being sure, chooses among the platforms of a later one.
+    """
+    for number, stage in enumerate(stages):
+        decided = spoken_for(stage)
+        if len(decided) > 1:
+            leaning = _leaning([reason for nearer in stages[:number] for reason in nearer], known)
+            if leaning in decided:
+                return leaning, []
+            first, second = list(decided.values())[:2]
+            return None, [(first, second)]
+        if decided:
+            return next(iter(decided)), []
     return None, []
 
 
-def _stage_platform(reasons: Sequence[Reason]) -> tuple[Platform | None, Conflict | None]:
-    """What decides: plain evidence; without any, strong settings or two different hints that corroborate each other."""
+def _leaning(reasons: Sequence[Reason], known: Table) -> Platform | None:
+    """The one platform that all reasons speak for, each too weak to decide alone and some more than a mention.
+
+    A variable of one vendor is a mention here: what runs on several platforms sets those of all of them.
+    """
+    platforms = {reason.platform for reason in reasons if reason.platform is not None}
+    names = [entry["name"] for entry in known.data["order"]]
+    some = any(r.corroborates and r.order < len(names) and names[r.order] != "environment" for r in reasons)
+    return platforms.pop() if some and len(platforms) == 1 else None
+
+
+def spoken_for(reasons: Sequence[Reason]) -> dict[Platform, Reason]:
+    """The platforms that reasons of one stage decide for, each with the first of its reasons.
+
+    Plain evidence decides; without any, strong settings or two different hints that corroborate each other.
+    """
     ranked = sorted((r for r in reasons if r.platform is not None), key=lambda r: r.order)
     decided = _first_by_platform(r for r in ranked if r.plain and r.confidence != "weak")
     if not decided:
@@ -61,10 +102,7 @@ def _stage_platform(reasons: Sequence[Reason]) -> tuple[Platform | None, Conflic
         if decided:
             # A launcher that sets variables of both vendors is written for both; a lone one is a leftover.
             decided = {**_repeated(ranked), **decided}
-    if len(decided) > 1:
-        first, second = list(decided.values())[:2]
-        return None, (first, second)
-    return next(iter(decided), None), None
+    return decided
 
 
 def _first_by_platform(reasons: Iterable[Reason]) -> dict[Platform, Reason]:

@@ -20,7 +20,7 @@ Fields = Mapping[str, type]
 PLATFORMS = ("cuda", "rocm", "ascend", "none", "open")
 """none: no GPU is meant; open: nothing follows for the platform."""
 CONFIDENCES = ("certain", "strong", "medium", "weak", "none")
-FORMS = ("", "cu", "digits", "dotted-or-digits", "inside", "leading", "series")
+FORMS = ("", "cu", "digits", "digit-series", "dotted-or-digits", "inside", "leading", "series")
 LOOKUPS = ("", "ngc", "training", "rocm-wheel")
 
 HINT_REQUIRED: Fields = {
@@ -35,6 +35,7 @@ HINT_OPTIONAL: Fields = {
 SYSTEM_HINT: Fields = {
     "id": str, "confidence": str, "regex": str, "triggers": list, "examples": list, "negatives": list,
 }  # fmt: skip
+FILE_NAME: Fields = {"id": str, "platform": str, "says": str, "regex": str, "examples": list, "negatives": list}
 KIND_OPTIONAL: Fields = {
     "softer": list, "comment": str, "project": bool, "continued": bool, "prose": bool, "branches": bool,
     "sections": bool, "strings": bool,
@@ -49,6 +50,7 @@ SCHEMA: Mapping[str, Mapping[str, tuple[Fields, Fields]]] = {
         "holds": ({"name": str, "says": str}, {"evidence": str}),
         "rule": ({"name": str, "says": str}, {}),
     },
+    "file-names": {"word": (FILE_NAME, {"gpus": list, "note": str})},
     "names": {"component": ({"name": str, "shown": str}, {"platform": str, "aliases": list})},
     "devices": {
         "amd": ({"gfx": str, "products": str}, {"models": list}),
@@ -151,11 +153,12 @@ def _assembled(topics: Mapping[str, list[tuple[str, Data]]]) -> Data:
     files = topics["files"][0][1]
     order = rows("combine", "order")
     holds = [entry["name"] for entry in rows("combine", "holds")]
-    hints = _hints(topics, [entry["name"] for entry in order], holds)
+    ranks = [entry["name"] for entry in order]
     return {
         "order": order,
         "holds": holds,
-        "hints": hints,
+        "hints": _hints(topics, ranks, holds),
+        "file-names": _file_names(topics["file-names"], ranks, holds),
         "kinds": files["kind"],
         "limits": files["limits"],
         "prose": files["prose"]["suffixes"],
@@ -200,6 +203,18 @@ def _hints(topics: Mapping[str, list[tuple[str, Data]]], order: list[str], holds
     ids = [entry["id"] for entry in found]
     if twice := next((i for i in ids if ids.count(i) > 1), None):
         raise TargetDataError(f"hint {twice}: id: used twice")
+    return found
+
+
+def _file_names(files: list[tuple[str, Data]], order: list[str], holds: list[str]) -> list[Data]:
+    """The words that name a vendor or a GPU in the name of a file, as hints, each checked."""
+    found = []
+    for name, content in files:
+        for entry in content.get("word", []):
+            hint = {**entry, "family": "file name", "order": "file-name", "confidence": "strong", "scope": "unit",
+                    "triggers": [""]}  # fmt: skip
+            check_hint(f"{name}: word {entry['id']}", hint, order, holds)
+            found.append(hint)
     return found
 
 

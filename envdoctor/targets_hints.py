@@ -98,13 +98,18 @@ def _reason(hint: Hint, match: re.Match[str], view: View, known: Table) -> Reaso
     line, statement = view.line(start), view.statement(start)
     if (needs := hint.text("needs")) and not re.search(needs, statement):
         return None
-    grade = _grade(hint, view, start, line)
+    where = view.alternative(start)
+    grade = _grade(hint, view, where, line)
     if grade is None:
         return None
-    return _stated(hint, match, grade, view, known)
+    reason = _stated(hint, match, grade, view, known)
+    if where in ("branch", "hardware"):
+        # One of several possibilities: which release is used when the branch is not taken is not said.
+        reason = reason._replace(versions={}, minimums={}, flavour="")
+    return reason
 
 
-def _grade(hint: Hint, view: View, start: int, line: str) -> str | None:
+def _grade(hint: Hint, view: View, where: str, line: str) -> str | None:
     """The confidence of a hint where it stands; None where it says nothing there."""
     grade = hint.confidence
     for weaker in hint.list("weaker"):
@@ -113,7 +118,6 @@ def _grade(hint: Hint, view: View, start: int, line: str) -> str | None:
             if weaker["to"] == "drop":
                 return None
             grade = min(grade, weaker["to"], key=GRADES.index)
-    where = view.alternative(start)
     if where == "extra" and hint.text("holds") == "pin":
         return None
     if where == "default" and hint.family == "image":
@@ -130,7 +134,7 @@ def _stated(hint: Hint, match: re.Match[str], grade: str, view: View, known: Tab
     flavours = [r for r in hint.list("reads") if r.get("flavour")]
     confidence = cast("Confidence", "weak" if grade == "medium" else grade)
     platform = _platform(hint, match)
-    gpus = tuple(dict.fromkeys(_gpus(hint, match, known)))
+    gpus = tuple(dict.fromkeys(gpus_of(hint, match, known)))
     return Reason(
         hint=hint.id,
         place=view.source.place(start, max(start, end)),
@@ -199,6 +203,8 @@ def _value(form: str, match: re.Match[str], text: str) -> str:
         return from_cu(text)
     if form == "digits":
         return ".".join((match["x"], match["y"], match["z"]))
+    if form == "digit-series":
+        return f"{text[0]}.{text[1]}"
     if form == "dotted-or-digits":
         return from_digits(text)
     if form == "inside":
@@ -227,7 +233,7 @@ def _looked_up(hint: Hint, match: re.Match[str], versions: dict[str, str], known
     return ""
 
 
-def _gpus(hint: Hint, match: re.Match[str], known: Table) -> Iterator[str]:
+def gpus_of(hint: Hint, match: re.Match[str], known: Table) -> Iterator[str]:
     """Architectures that a match names, as far as they are known."""
     for reading in hint.list("gpus"):
         text, form = _group(match, reading.get("group", "")), reading["form"]
@@ -236,6 +242,8 @@ def _gpus(hint: Hint, match: re.Match[str], known: Table) -> Iterator[str]:
                 yield architecture
         elif form == "capability":
             yield from (f"sm_{a}{b}" for a, b in re.findall(r"(?<![\d.])(\d{1,2})\.?(\d)(?!\d)", text))
+        elif form.startswith("sm_"):
+            yield from [form] if text else []
         elif form == "cray-nvidia":
             yield from (f"sm_{digits}" for digits in re.findall(r"nvidia(\d{2,3})", text))
         else:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from envdoctor.regexes import regex
-from envdoctor.targets_base import Reason, Target
-from envdoctor.targets_combine import combine_stages
+from envdoctor.targets_base import Platform, Reason, Target
+from envdoctor.targets_combine import combine_stages, spoken_for
 from envdoctor.targets_hints import reasons_of
+from envdoctor.targets_names import name_reasons
 from envdoctor.targets_table import Table, table
 
 File = tuple[str, str]
@@ -46,22 +47,38 @@ def infer(unit_files: Sequence[File], project_files: Sequence[File], around: Seq
 
     The unit's own files come first, then project files that it names, then the files `around` it, which start it or
     are started by it, then those of its folder and of the folders above it, nearest first. Scripts for two platforms
-    around one file leave its platform open. Without a unit it is what the whole project says.
+    around one file leave its platform open, and so do scripts that start it of which only some say anything. Without a
+    unit it is what the whole project says.
     """
-    own = {path for path, _ in unit_files}
+    own = [path for path, _ in unit_files]
     others = [(path, text) for path, text in project_files if path not in own]
     if any(_is_image(path) for path in own):
         # Another image says nothing of the unit's own.
         others = [(path, text) for path, text in others if not _is_image(path)]
-    stages = [_reasons(unit_files)]
+    alone = any(_runs_alone(path) for path in own)
+    names = [] if alone else [reason for path in own for reason in name_reasons(path)]
+    stages = [[*names, *_reasons(unit_files)]]
     if not unit_files:
         stages.append(_reasons(others))
     else:
         named = [file for file in others if _is_named(file[0], unit_files)]
         stages.append(_reasons(named))
-        stages += [_reasons(group) for group in around]
-        stages += [_reasons(group) for group in _by_distance(unit_files, [f for f in others if f not in named])]
+        stages += [_around(group, unit_files) for group in around]
+        if not alone:
+            stages += [_reasons_of_folder(*g) for g in _by_distance(unit_files, [f for f in others if f not in named])]
     return combine_stages(stages)
+
+
+def folders_near(folder: str) -> set[str]:
+    """The folders for which files in `folder` can speak: itself, the one above, one more above `docker/<vendor>`."""
+    above = folder.rpartition("/")[0]
+    further, _, name = above.rpartition("/")
+    return {folder, above, further} if name.lower() in table().data["project"]["shared"] else {folder, above}
+
+
+def _runs_alone(path: str) -> bool:
+    """Whether a file is a job of continuous integration: the project around it is not what it runs on."""
+    return any(re.search(pattern, path, re.IGNORECASE) for pattern in table().data["project"]["alone"])
 
 
 def _is_image(path: str) -> bool:
@@ -72,6 +89,55 @@ def _is_image(path: str) -> bool:
 
 def _reasons(files: Iterable[File]) -> list[Reason]:
     return [reason for path, text in files for reason in reasons_of(path, text)]
+
+
+def _around(group: Sequence[File], unit_files: Sequence[File]) -> list[Reason]:
+    """What the files around a unit say; of those that start it, where there are several, what they have in common."""
+    starters = [file for file in group if any(_is_named(path, [file]) for path, _ in unit_files)]
+    # A name that says MI300X is of that script: what it starts may well run elsewhere too.
+    said = [[*(r._replace(gpus=()) for r in name_reasons(path)), *reasons_of(path, text)] for path, text in starters]
+    platforms = {tuple(spoken_for(reasons)) for reasons in said}
+    started = _reasons(file for file in group if file not in starters)
+    if () in platforms and len(platforms) == 2:
+        return started
+    return started + (_in_common(said) if len(said) > 1 else [reason for reasons in said for reason in reasons])
+
+
+def _in_common(said: Sequence[Sequence[Reason]], more: Sequence[Sequence[Reason]] = ()) -> list[Reason]:
+    """The reasons of several files, each with the releases and architectures that all of these, and `more`, name."""
+    files = [*said, *more]
+    versions = set.intersection(*({item for r in reasons for item in r.versions.items()} for reasons in files))
+    gpus = set.intersection(*({gpu for r in reasons for gpu in r.gpus} for reasons in files))
+    return [
+        r._replace(
+            versions={key: value for key, value in r.versions.items() if (key, value) in versions},
+            gpus=tuple(gpu for gpu in r.gpus if gpu in gpus),
+        )
+        for reasons in said
+        for r in reasons
+    ]
+
+
+def _reasons_of_folder(near: Sequence[File], deep: Sequence[File]) -> list[Reason]:
+    """What project files of one folder say. Those further down decide nothing, but can contradict.
+
+    Of several images for one platform nobody says which is used: what they have in common is known.
+    """
+    images = [file for file in near if _is_image(file[0])]
+    reasons = _reasons(file for file in near if file not in images)
+    by_platform: dict[tuple[Platform, ...], list[list[Reason]]] = {}
+    for file in images:
+        said = _reasons([file])
+        by_platform.setdefault(tuple(spoken_for(said)), []).append(said)
+    further = [_reasons([file]) for file in deep if _is_image(file[0])]
+    for platforms, alike in by_platform.items():
+        more = [said for said in further if platforms and tuple(spoken_for(said)) == platforms]
+        several = platforms and len(alike) + len(more) > 1
+        reasons += _in_common(alike, more) if several else [reason for said in alike for reason in said]
+    if decided := spoken_for(reasons):
+        others = [r for r in _reasons(deep) if r.platform not in (None, *decided)]
+        reasons += [r for r in others if r.plain and r.confidence != "weak"]
+    return reasons
 
 
 def _is_named(path: str, unit_files: Sequence[File]) -> bool:
@@ -102,16 +168,17 @@ def _leads_to(written: str, path: str, home: str) -> bool:
     return path in (plain, beside) or ("/" in plain and path.endswith("/" + plain))
 
 
-def _by_distance(unit_files: Sequence[File], files: Sequence[File]) -> list[list[File]]:
-    """Project files that speak for the unit's folders, in groups from near to far."""
+def _by_distance(unit_files: Sequence[File], files: Sequence[File]) -> list[tuple[list[File], list[File]]]:
+    """Project files that speak for the unit's folders, in groups from near to far; in each those further down apart."""
     known = table()
     homes = [_folders(path) for path, _ in unit_files]
-    groups: dict[int, list[File]] = {}
+    groups: dict[int, tuple[list[File], list[File]]] = {}
     for file in files:
-        folder = _spoken_for(file[0], known)
+        folder, above = _spoken_for(file[0], known), _folders(file[0])[:-1]
         distances = [len(home) - len(folder) for home in homes if home[: len(folder)] == folder]
         if distances:
-            groups.setdefault(min(distances), []).append(file)
+            near, deep = groups.setdefault(min(distances), ([], []))
+            (near if any(home[: len(above)] == above for home in homes) else deep).append(file)
     return [groups[distance] for distance in sorted(groups)]
 
 

@@ -69,6 +69,8 @@ class Table:
     data: Mapping[str, Any]
     hints: tuple[Hint, ...]
     kinds: tuple[Kind, ...]
+    file_names: tuple[Hint, ...] = ()
+    """Hints for the names of files in place of their text."""
     _names: list[tuple[re.Pattern[str], bool, Kind]] = field(default_factory=list)
     _kinds: dict[str, Kind | None] = field(default_factory=dict)
 
@@ -89,9 +91,9 @@ class Table:
         return None
 
     def kind_of(self, path: str, text: str) -> Kind | None:
-        """The kind of a file by its name, or by its first line where the name has no suffix."""
+        """The kind of a file by its name, or by its first line where the name says nothing (`job.template`)."""
         found = self.kind_named(path)
-        if found is None and text.startswith("#!") and "." not in path.rsplit("/", 1)[-1]:
+        if found is None and text.startswith("#!") and not path.lower().endswith(tuple(self.data["prose"])):
             first = text[:200].split("\n", 1)[0]
             wanted = "shell" if first.rstrip().endswith("sh") else "python" if "python" in first else ""
             found = next((kind for kind in self.kinds if kind.name == wanted), None)
@@ -202,4 +204,5 @@ def table_from(data: Mapping[str, Any]) -> Table:
         families = set(entry["families"])
         mine = tuple(h for h in hints if h.family in families and entry["name"] in h.data.get("kinds", [entry["name"]]))
         kinds.append(Kind(entry["name"], mine, frozenset(entry.get("softer", ())), entry))
-    return Table(data, hints, tuple(kinds))
+    names = tuple(Hint(entry, *ranks[entry["order"]]) for entry in data["file-names"])
+    return Table(data, hints, tuple(kinds), names)

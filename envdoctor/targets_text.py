@@ -19,7 +19,7 @@ ALTERNATIVE_SECTION = regex(
     r"optional-dependencies|dependency-groups|extras|\.group\.|uv\.sources|uv\.index|\.source\b"
 )
 SECTION = regex(r"^\[+([^\]\n]+)\]", re.MULTILINE)
-OPENS = regex(r"(if|case)\b(.*)")
+OPENS = regex(r"(if|case)\b(?!\s*:)(.*)")
 ARM = regex(r"(elif|else)\b(.*)|([^\s()]+)\)")
 CLOSES = regex(r"(?:fi|esac)\b")
 CLOSES_BEHIND = regex(r"[;\s](?:fi|esac)\b")

@@ -6,7 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from envdoctor.targets import UNKNOWN, Target, combine, hints_in
+from envdoctor.facts import Place
+from envdoctor.targets import UNKNOWN, Reason, Target, combine, hints_in
+from envdoctor.targets_combine import combine_stages
 
 
 def target(*files: tuple[str, str]) -> Target:
@@ -177,3 +179,12 @@ def test_order_of_the_reasons_does_not_matter() -> None:
 def test_reasons_are_all_kept() -> None:
     reasons = hints_in("run.sh", "module load rocm/6.2.4\nnvidia-smi\n")
     assert combine(reasons).reasons == tuple(reasons)
+
+
+def test_gpus_are_those_of_the_first_stage_that_names_any_and_a_few() -> None:
+    def arch(*gpus: str) -> list[Reason]:
+        return [Reason(f"h{gpu}", Place("a", 1, 1, 1, 1), "", "", "strong", "rocm", gpus=(gpu,)) for gpu in gpus]
+
+    assert combine_stages([arch("gfx942"), arch("gfx90a")]).gpus == ("gfx942",)
+    assert combine_stages([arch("gfx942", "gfx950")]).gpus == ("gfx942", "gfx950")
+    assert combine_stages([arch("gfx90a", "gfx942", "gfx950")]).gpus == ()

@@ -22,7 +22,7 @@ SAMPLES = {
     "lock": "uv.lock", "requirements": "requirements.txt", "pyproject": "pyproject.toml", "setup": "setup.py",
     "conda": "environment.yml", "dockerfile": "Dockerfile", "compose": "docker-compose.yml", "yaml": "job.yaml",
     "shell": "run.sh", "make": "Makefile", "env-file": ".env", "python": "train.py", "notebook": "a.ipynb",
-    "json": "env.json",
+    "json": "env.json", "chart": "values.yaml",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.targets import Reason, hints_in
+from envdoctor.targets import Reason, combine, hints_in
 from envdoctor.targets_hints import MOST_ALIKE
 from envdoctor.targets_table import table
 
@@ -183,7 +183,9 @@ def test_what_says_nothing_where_it_stands(path: str, text: str) -> None:
         ("run.sh", "srun --container-image=/e/nvcr.io_nvidia_pytorch_24.05-py3.sqsh\n", "ngc-framework",
          {"cuda": "12.4.1", "nccl": "2.21.5", "torch": "2.4.0a0"}),
         ("Dockerfile", "FROM team/train:torch2.6-cu124\n", "image-tag-cuda", {"cuda": "12.4", "torch": "2.6"}),
-        ("Dockerfile", "FROM lmsysorg/sglang:v0.4.6-rocm630\n", "image-tag-rocm", {}),
+        ("Dockerfile", "FROM team/sglang:v0.4.6-rocm630\n", "image-tag-rocm", {"rocm": "6.3"}),
+        ("Dockerfile", "FROM team/sglang:v0.5.8-rocm714\n", "image-tag-rocm", {}),
+        ("Dockerfile", "FROM rocm/sgl-dev:v0.5.8-rocm720-mi30x-20260215\n", "rocm-any", {"rocm": "7.2"}),
     ],
 )  # fmt: skip
 def test_versions(path: str, text: str, hint: str, versions: dict[str, str]) -> None:
@@ -276,3 +278,66 @@ def test_any_text_is_read_and_places_are_inside(text: str, path: str) -> None:
 def test_mentions_do_not_crowd_out_what_counts() -> None:
     text = "command -v rocm-smi\n" * 10 + "rocm-smi --showuse\n"
     assert [grade(reason) for reason in hints_in("run.sh", text)] == ["weak"] * MOST_ALIKE + ["medium"]
+
+
+MATRIX = """jobs:
+  test:
+    if: github.event_name == 'push'
+    steps:
+    - run: |
+        if [[ "${{ matrix.gpu }}" == "rocm" ]]; then
+          export HIPBLASLT_TENSILE_LIBPATH=/a
+        fi
+"""
+
+
+def test_branches_of_scripts_in_yaml() -> None:
+    assert grade(one("ci.yml", MATRIX, "env-amd-only")) == "weak"
+    assert grade(one("ci.yml", MATRIX.replace("if [[", "true [[").replace("fi\n", "\n"), "env-amd-only")) == "strong"
+
+
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [
+        ("module load rocm/6.2.4\n", {"rocm": "6.2.4"}),
+        ("if [ -z $X ]; then\n  module load rocm/6.2.4\nfi\n", {}),
+        ("case $HOST in\n  lumi) module load rocm/6.2.4 ;;\nesac\n", {}),
+        ("if ! python -c 'import torch'; then\n  pip install torch==2.8.0\nfi\n", {}),
+    ],
+)
+def test_releases_in_a_branch_are_not_taken(text: str, versions: dict[str, str]) -> None:
+    (reason,) = hints_in("run.sh", text)
+    assert reason.versions == versions
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "platform", "gpus"),
+    [
+        ("pod.json", '{"devices": ["/dev/dri", "/dev/kfd"]}\n', "rocm", ()),
+        ("pod.json", '{"devices": [\n  "/dev/dri",\n  "/dev/kfd"\n]}\n', "rocm", ()),
+        ("run.sh", '[ -e "/dev/kfd" ] && echo yes\n', None, ()),
+        ("job.template", "#!/bin/bash\nexport LD_PRELOAD=/usr/local/cuda-12.8/lib/libnccl.so\n", "cuda", ()),
+        ("run.sh", "export LD_PRELOAD=/opt/rocm/lib/librccl.so\n", "rocm", ()),
+        ("run.sh", "export LD_PRELOAD=/opt/aws-ofi/libnccl-net.so\n", None, ()),
+        ("job.yaml", "node.kubernetes.io/instance-type: p5.48xlarge\n", "cuda", ("sm_90",)),
+        ("job.yaml", "instance-type: g4ad.16xlarge\n", None, ()),
+        ("run.sh", "salloc --reservation x -p standard-g -N 1\nmodule load LUMI/24.03 partition/G\n", "rocm", ("gfx90a",)),
+        ("vm.yaml", "size: Standard_ND96isr_MI300X_v5\n", "rocm", ("gfx942",)),
+        ("vm.yaml", "size: Standard_ND96isr_H100_v5\n", "cuda", ("sm_90",)),
+        ("values.yaml", "cloud.google.com/gke-accelerator: nvidia-h100-80gb\n", "cuda", ("sm_90",)),
+        ("ci.yml", "    runs-on: linux-mi325-runner\n", "rocm", ("gfx942",)),
+        ("ci.yml", "    runs-on: ${{ matrix.h100 }}\n", None, ()),
+        ("job.yaml", "image: team/jax-gpu:jax0.5-cuda_rev1\n", "cuda", ()),
+        ("Dockerfile", "FROM public.example/hpc/nccl-tests:latest\n", "cuda", ()),
+    ],
+)  # fmt: skip
+def test_platforms_of_single_hints(path: str, text: str, platform: str | None, gpus: tuple[str, ...]) -> None:
+    target = combine(hints_in(path, text))
+    assert (target.platform, target.gpus) == (platform, gpus)
+
+
+def test_a_framework_module_names_both_releases() -> None:
+    rocm = one("run.sh", "module load PyTorch/2.6.0-rocm-6.2.4-python-3.12-singularity\n", "module-torch-rocm")
+    assert rocm.versions == {"torch": "2.6.0", "rocm": "6.2.4"}
+    cuda = one("run.sh", "module load TensorFlow/2.15.1-foss-2023a-CUDA-12.1.1\n", "module-torch-cuda")
+    assert cuda.versions == {"cuda": "12.1.1"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tomli
 
-from envdoctor.targets import UNKNOWN, Target, hint_files, infer
+from envdoctor.targets import UNKNOWN, Target, folders_near, hint_files, infer
 
 FIXTURES = Path(__file__).parent / "fixtures" / "targets"
 
@@ -146,3 +146,117 @@ def test_hostile_unit_text_takes_no_time() -> None:
     start = time.perf_counter()
     infer([("run.sh", text)], [("requirements.txt", "torch>=2.6\n")])
     assert time.perf_counter() - start < 5
+
+
+AMD = "FROM rocm/pytorch:rocm6.2_ubuntu22.04_py3.10_pytorch_release_2.3.0\n"
+NGC = "FROM nvcr.io/nvidia/pytorch:24.05-py3\n"
+
+
+@pytest.mark.parametrize(
+    ("starters", "platform"),
+    [
+        ({"run-amd.sh": "export HSA_XNACK=1\n. ./model.sh\n"}, "rocm"),
+        ({"run-amd.sh": "export HSA_XNACK=1\n. ./model.sh\n", "run.sh": ". ./model.sh\n"}, None),
+        ({"run-amd.sh": "export HSA_XNACK=1\n. ./model.sh\n", "run.sh": "rocm-smi || true\n. ./model.sh\n"}, None),
+        ({"a.sh": "module load rocm/6.2\n. ./model.sh\n", "b.sh": "module load rocm/6.2\n. ./model.sh\n"}, "rocm"),
+    ],
+)
+def test_scripts_that_share_a_file_must_all_speak(starters: dict[str, str], platform: str | None) -> None:
+    assert infer([("model.sh", "export A=1\n")], [], [list(starters.items())]).platform == platform
+
+
+def test_of_several_starters_only_what_they_have_in_common_counts() -> None:
+    load = "module load rocm/{}\n#SBATCH --gres=gpu:{}:8\nbash run.sh\n"
+    first, second = ("a.sh", load.format("6.2", "mi250")), ("b.sh", load.format("6.3", "mi250"))
+    target = infer([("run.sh", "torchrun x.py\n")], [], [[first, second]])
+    assert (target.platform, dict(target.versions), target.gpus) == ("rocm", {}, ("gfx90a",))
+    assert infer([("run.sh", "torchrun x.py\n")], [], [[first]]).versions["rocm"] == "6.2"
+
+
+def test_what_a_script_starts_may_be_silent() -> None:
+    around = [("train.py", "import torch\n"), ("env.sh", "module load rocm/6.2\n")]
+    assert infer([("run.sh", ". ./env.sh\npython train.py\n")], [], [around]).platform == "rocm"
+
+
+def test_an_image_for_another_vendor_further_down_leaves_the_platform_open() -> None:
+    files = {"docker/Dockerfile": NGC, "docker/rocm/Dockerfile": AMD}
+    assert infer_in(files | {"run.sh": "torchrun x.py\n"}, ["run.sh"]).platform is None
+    assert infer_in({"docker/Dockerfile": NGC, "run.sh": ""}, ["run.sh"]).platform == "cuda"
+    assert infer_in({"docker/rocm/Dockerfile": AMD, "run.sh": ""}, ["run.sh"]).platform is None
+    assert infer_in(files | {"docker/rocm/run.sh": ""}, ["docker/rocm/run.sh"]).platform == "rocm"
+
+
+def test_files_of_images_are_near_the_folder_that_they_speak_for() -> None:
+    assert folders_near("docker/rocm") == {"docker/rocm", "docker", ""}
+    assert folders_near("src/rocm") == {"src/rocm", "src"}
+    assert folders_near("") == {""}
+
+
+def test_of_several_images_for_one_platform_only_what_they_share_is_known() -> None:
+    run = [("run.sh", "torchrun x.py\n")]
+    other = AMD.replace("2.3.0", "2.4.0")
+    both = infer(run, [("docker/Dockerfile.a", AMD), ("docker/Dockerfile.b", other)])
+    assert (both.platform, both.versions["rocm"], "torch" in both.versions) == ("rocm", "6.2", False)
+    silent = infer(run, [("docker/Dockerfile.a", AMD), ("docker/Dockerfile.b", "FROM rocm/pytorch:latest\n")])
+    assert (silent.platform, dict(silent.versions)) == ("rocm", {})
+    lint = infer(run, [("docker/Dockerfile.a", AMD), ("docker/Dockerfile.b", "FROM python:3.12\n")])
+    assert lint.versions["torch"] == "2.3.0"
+    build = [("run.sh", "docker build -f docker/Dockerfile.b .\n")]
+    named = infer(build, [("docker/Dockerfile.a", AMD), ("docker/Dockerfile.b", other)])
+    assert named.versions["torch"] == "2.4.0"
+
+
+@pytest.mark.parametrize(
+    ("script", "platform"),
+    [
+        ("nsys profile torchrun x.py\n", "cuda"),
+        ("rocm-smi --showuse\n", "rocm"),
+        ("nvidia-smi || true\n", None),
+        ("nvidia-smi\ncommand -v rocm-smi\n", None),
+        ("export NVIDIA_TF32_OVERRIDE=0\n", None),
+        ("npu-smi info\n", None),
+        ("torchrun x.py\n", None),
+    ],
+)
+def test_a_hint_of_the_unit_chooses_among_the_platforms_of_the_project(script: str, platform: str | None) -> None:
+    files = [("docker/Dockerfile.cuda", NGC), ("docker/Dockerfile.rocm", AMD)]
+    target = infer([("run.sh", script)], files)
+    assert target.platform == platform
+    assert bool(target.conflicts) is (platform is None)
+
+
+def test_a_torch_pinned_in_an_image_for_another_platform_is_not_the_one_here() -> None:
+    files = [("docker/Dockerfile", "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN pip install torch==2.6.0\n")]
+    target = infer([("run_npu.sh", "export HCCL_CONNECT_TIMEOUT=100\n")], files)
+    assert (target.platform, dict(target.versions)) == ("ascend", {})
+    pinned = [*files, ("requirements.txt", "torch==2.5.1\n")]
+    assert infer([("run_npu.sh", "")], pinned).versions == {"torch": "2.5.1"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/workflows/ci.yml", "sub/.github/workflows/ci.yaml", ".gitlab-ci.yml", ".gitlab/stages/a.yml",
+     ".circleci/config.yml", "azure-pipelines.yml", ".github/scripts/run_h100.sh"],
+)  # fmt: skip
+def test_a_job_of_continuous_integration_runs_on_machines_of_its_own(path: str) -> None:
+    assert infer([(path, "run: pytest\n")], [("Dockerfile", NGC)]).platform is None
+    assert infer([(path, "run: docker build -f Dockerfile .\n")], [("Dockerfile", NGC)]).platform == "cuda"
+
+
+def test_a_chart_speaks_for_the_scripts_beside_it() -> None:
+    files = {
+        "recipe/Chart.yaml": "name: job\n",
+        "recipe/values.yaml": "image: nvcr.io/nvidia/pytorch:24.05-py3\n",
+        "recipe/templates/job.yaml": "limits:\n  nvidia.com/gpu: 8\n",
+        "recipe/launcher.sh": "torchrun x.py\n",
+        "other/launcher.sh": "torchrun x.py\n",
+    }
+    target = infer_in(files, ["recipe/launcher.sh"])
+    assert (target.platform, target.versions["cuda"]) == ("cuda", "12.4.1")
+    assert infer_in(files, ["other/launcher.sh"]).platform is None
+
+
+def test_python_bindings_of_amd_speak_together() -> None:
+    run = [("run.sh", "torchrun x.py\n")]
+    assert infer(run, [("requirements.txt", "hip-python\npyrsmi\n")]).platform == "rocm"
+    assert infer(run, [("requirements.txt", "pynvml\npyrsmi\n")]).platform is None
