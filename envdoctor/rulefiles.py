@@ -11,6 +11,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,14 @@ def rules_dir() -> Path:
 
 def rule_paths(folder: str, root: Path | None = None) -> list[Path]:
     """The TOML files of a folder of `rules/` (`*`: of all folders of rules), sorted."""
-    found = sorted((root or rules_dir()).glob(f"{folder}/*.toml"))
-    return [path for path in found if folder != "*" or path.parent.name not in KNOWLEDGE]
+    above = root or rules_dir()
+    names = sorted(os.listdir(above)) if folder == "*" and above.is_dir() else [folder]
+    folders = [above / name for name in names if folder != "*" or name not in KNOWLEDGE]
+    return [Path(one, name) for one in folders if one.is_dir() for name in sorted(os.listdir(one)) if _is_toml(name)]
+
+
+def _is_toml(name: str) -> bool:
+    return name.endswith(".toml") and not name.startswith(".")
 
 
 def load_compiled(name: str, folder: str, build: Build) -> dict[str, Any]:
@@ -104,11 +111,18 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 
 def _signature(paths: list[Path]) -> list[Any]:
     """What the cached JSON depends on: the version, and path, size and time of the files and of the code."""
-    signature: list[Any] = [envdoctor.__version__]
-    for path in [*paths, *sorted(Path(__file__).parent.glob("*.py"))]:
-        status = path.stat()
-        signature.append([str(path), status.st_size, status.st_mtime_ns])
-    return signature
+    return [envdoctor.__version__, *(_status(str(path)) for path in paths), *_code()]
+
+
+@cache
+def _code() -> list[list[Any]]:
+    folder = str(Path(__file__).parent)
+    return [_status(f"{folder}/{name}") for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+
+
+def _status(path: str) -> list[Any]:
+    status = os.stat(path)
+    return [path, status.st_size, status.st_mtime_ns]
 
 
 def _cache_file(name: str, signature: list[Any]) -> Path:

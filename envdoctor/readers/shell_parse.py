@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from functools import cache
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
-import tree_sitter_bash
 from tree_sitter import Language, Parser, Range
 
 if TYPE_CHECKING:
@@ -21,7 +22,21 @@ a time that grows with the square of their length."""
 @cache
 def language() -> Language:
     """The bash grammar."""
-    return Language(tree_sitter_bash.language())
+    return Language(_grammar())
+
+
+def _grammar() -> object:
+    """The grammar from the module that holds it: the package around it imports `importlib.resources`, `tempfile` and
+    `random` for query files that nobody asks for here, which takes as long as the rest of this reader."""
+    package = importlib.util.find_spec("tree_sitter_bash")
+    inner = package and PathFinder.find_spec("tree_sitter_bash._binding", package.submodule_search_locations)
+    if inner is None or inner.loader is None:
+        import tree_sitter_bash
+
+        return tree_sitter_bash.language()
+    module = importlib.util.module_from_spec(inner)
+    inner.loader.exec_module(module)
+    return module.language()
 
 
 def parse(data: bytes, deadline: float | None = None) -> Tree | None:
