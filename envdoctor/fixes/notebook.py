@@ -22,6 +22,8 @@ from envdoctor.source import Source
 _MAGIC = regex(r"^([ \t]*)[!%](?!%)", MULTILINE)
 _OTHER = regex(r"\s*%%")
 _ESCAPE = regex(r"\\u[Dd][89ABab]..\\u[Dd][C-Fc-f]..|\\u....|\\.")
+_REST, _BETWEEN = regex(r'[^"\\\n]*(?:\\.[^"\\\n]*)*(?=")'), regex(r'"(\s*,\s*)"')
+_FRONT = regex(r'[\[,](\s*)"\Z')
 _NEXT, _BEFORE = regex(r'"\s*,\s*(?=")'), regex(r',\s*"\Z')
 
 
@@ -93,10 +95,10 @@ class Program:
         end = starts[edit.place.end_line - 1] + edit.place.end_column - 1
         while end > start and self.offsets[end - 1] == -1:
             end -= 1
-        text = json.dumps(edit.text, ensure_ascii=False)[1:-1]
+        text = _escaped(edit.text)
         if start == end:
             point = self._point(start)
-            return None if point is None else [self._edit(point, point, text)]
+            return None if point is None else [self._edit(point, point, self._split(edit.text, point))]
         if -1 in self.offsets[start:end]:
             return None
         runs = list(self._runs(start, end))
@@ -121,6 +123,23 @@ class Program:
             return self._behind(index - 1)
         return None
 
+    def _split(self, text: str, point: int) -> str:
+        """Text for one string as text for as many as it has lines, where the strings of a cell hold a line each."""
+        behind = _REST.match(self._file.text, point)
+        if behind is None:
+            return _escaped(text)
+        start = self._file.text.rfind('"', 0, point) + 1
+        front = _FRONT.search(self._file.text, max(0, start - 200), start)
+        between = _BETWEEN.match(self._file.text, behind.end())
+        comma = between[1] if between else f",{front[1]}" if front else ""
+        if "\n" not in comma:
+            return _escaped(text)
+        joint = f'\\n"{comma}"'
+        parts = [_escaped(line) for line in text.split("\n")]
+        ends = behind.end() == point  # nothing follows in this string: its last line end stays in it
+        tail = parts.pop() if ends and len(parts) > 1 and not parts[-1] else None
+        return joint.join(parts) + ("\\n" if tail == "" else "")
+
     def _runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """The parts of a piece of the program that stand in one string of the file each."""
         first = start
@@ -143,6 +162,11 @@ class Program:
             else:
                 found.append((first, last))
         return found
+
+
+def _escaped(text: str) -> str:
+    """Text as it stands in a string of JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _python(cell: Cell) -> str | None:

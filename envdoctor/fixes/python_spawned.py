@@ -8,7 +8,7 @@ import libcst as cst
 
 from envdoctor.facts import Place
 from envdoctor.findings import Edit
-from envdoctor.fixes.python_moves import Trees
+from envdoctor.fixes.python_moves import Trees, calls
 from envdoctor.fixes.python_names import is_docstring, used
 from envdoctor.fixes.python_tree import Statement, Tree
 from envdoctor.regexes import regex
@@ -18,7 +18,8 @@ _STARTS = regex(r"(?i)trainer|spawn|process|launch|distributor|executor")
 
 
 def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tuple[Tree, Statement] | None:
-    """The function of a file around a place, where the file hands it to something: `spawn(run, ...)`, `target=run`.
+    """The function of a file around a place, or one that leads there, which the file hands to something:
+    `spawn(run, ...)`, `target=run`.
 
     `plainly`: to something whose name says that it starts processes.
     """
@@ -26,13 +27,18 @@ def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tu
     statement = tree.statement_at(inner.line) if tree is not None else None
     if tree is None or statement is None:
         return None
-    outer = tree.outer(statement)
-    if not isinstance(outer.node, cst.FunctionDef):
-        return None
-    starters = list(_handed_to(tree.module, outer.node.name.value))
-    if not starters or (plainly and not any(_STARTS.search(tree.at(call.func)) for call in starters)):
-        return None
-    return tree, outer
+    waiting, seen = [tree.outer(statement)], {0}
+    while waiting:
+        outer = waiting.pop(0)
+        if not isinstance(outer.node, cst.FunctionDef) or outer.first in seen:
+            continue
+        seen.add(outer.first)
+        name = outer.node.name.value
+        starters = list(_handed_to(tree.module, name))
+        if starters and (not plainly or any(_STARTS.search(tree.at(call.func)) for call in starters)):
+            return tree, outer
+        waiting += [s for s in tree.top.statements if isinstance(s.node, cst.FunctionDef) and calls(s.node.body, name)]
+    return None
 
 
 def _handed_to(node: cst.CSTNode, name: str) -> Iterator[cst.Call]:

@@ -227,8 +227,11 @@ def test_workers_of_ray_get_the_seed(tree: Tree, monkeypatch: pytest.MonkeyPatch
     import torch
     from ray.train.torch import TorchTrainer
 
+    def make():
+        return torch.nn.Linear(4, 1)
+
     def work(config):
-        torch.nn.Linear(4, 1)(torch.ones(4)).sum().backward()
+        make()(torch.ones(4)).sum().backward()
 
     if __name__ == "__main__":
         TorchTrainer(train_loop_per_worker=work).fit()
