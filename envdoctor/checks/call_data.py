@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envdoctor.checks import Context
@@ -24,12 +24,19 @@ EPOCH = regex(r"(?i)epoch")
 def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
     for group in rule.parameters["shared"]:
-        for step in steps_named(program, group["names"]):
-            yield from _by_rank(rule, context, step.call, group)
+        steps = steps_named(program, group["names"])
+        if steps and not _divided(program, group.get("unless", ())):
+            for step in steps:
+                yield from _by_rank(rule, context, step.call, group)
     for group in rule.parameters["loader"]:
         for step in steps_named(program, group["names"]):
             yield from _loader(rule, context, program, streams, step, group)
     yield from _epochs(rule, context, program)
+
+
+def _divided(program: Program, words: Sequence[str]) -> bool:
+    """Whether a program divides its data among the ranks, so that each may shuffle its own part as it likes."""
+    return any(word in name for name in program.by_name() for word in words)
 
 
 def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:

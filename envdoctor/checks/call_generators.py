@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from envdoctor.checks import Context
@@ -34,7 +34,23 @@ def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
             yield _found(rule, context, step, *fault)
         else:
             yield from _generator(rule, context, program, step)
+    yield from _arguments(rule, context, program)
     yield from _keys(rule, context, program)
+
+
+def _arguments(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+    """Seeds that are handed over as one argument among others, and come from the clock."""
+    parameters = rule.parameters
+    for group in (*parameters["argument_draw"], *parameters["shared"], *parameters["seed_argument"]):
+        for step in program.chosen(partial(named, names=group["names"])):
+            if step.local or not step.likely:
+                continue
+            for index, keyword in enumerate(group["keywords"]):
+                given = argument(step.call, keyword, group.get("position") if index == 0 else None)
+                source = _source(given, parameters["entropy"]) if given is not None else ""
+                if source:
+                    message = f"{short(step.call)} takes its seed from {source}: every run differs"
+                    yield _found(rule, context, step, message, "a fixed seed, written to the log")
 
 
 def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -68,13 +84,14 @@ def _seeding_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _entropy(call: Call, sources: list[str]) -> str:
     """What a seed is taken from, if that differs from run to run."""
-    for given in call.arguments:
-        if ALTERNATIVE.search(given.text):
-            continue
-        for name in given.names:
-            if name in sources:
-                return name
-    return ""
+    return next((source for given in call.arguments if (source := _source(given, sources))), "")
+
+
+def _source(given: Argument, sources: list[str]) -> str:
+    """What differs from run to run in an argument; empty where it is one of several ways to the value."""
+    if ALTERNATIVE.search(given.text):
+        return ""
+    return next((name for name in given.names if name in sources), "")
 
 
 def _reseeds(call: Call, groups: list[Mapping[str, Any]]) -> bool:

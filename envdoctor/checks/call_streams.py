@@ -16,7 +16,8 @@ SMALLEST_PORT, PORTS = 1024, 2**16
 WITHOUT_DATA = regex(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
 """Contexts in which a model is made without numbers."""
 SEEN_THROUGH = (
-    "random.", "numpy.", "torch.", "tensorflow.", "jax.", "datasets.", "sklearn.", "time.", "os.", "hashlib.",
+    "random.", "numpy.", "torch.", "tensorflow.", "jax.", "datasets.", "sklearn.", "cupy.", "time.", "os.",
+    "hashlib.",
 )  # fmt: skip
 """Libraries whose functions that seed are all known."""
 

@@ -49,7 +49,16 @@ def _trains(program: Program) -> bool:
     }
     if any(named(n, apis["training"]) and not named(n, apis["not_training"]) for n in names):
         return True
+    if any_named(names, apis["fitting"]) and any(
+        _prepares(s.call, apis) for s in steps_named(program, apis["compiling"])
+    ):
+        return True
     return any_named(names, apis["loading"]) and any(not s.local for s in steps_named(program, SEEDS))
+
+
+def _prepares(call: Call, apis: Mapping[str, Any]) -> bool:
+    """Whether a call prepares a model for training, by the keywords that only such a call has."""
+    return any(a.keyword in apis["compiling_keywords"] for a in call.arguments)
 
 
 LEVELS = ("run-to-run", "placement", "topology")

@@ -47,6 +47,26 @@ BAD = {
         f"{HEAD}from torch.utils.data.distributed import DistributedSampler\nimport torch.distributed as dist\n"
         f"{SEEDS}s = DistributedSampler([], seed=dist.get_rank())\ns.set_epoch(0)\n{TRAIN}", [9],
     ),
+    "shuffled by rank, by its place": (
+        f"{HEAD}from datasets import load_dataset\nimport torch.distributed as dist\n"
+        f"{SEEDS}load_dataset('x', streaming=True).shuffle(42 + dist.get_rank())\n{TRAIN}", [9],
+    ),
+    "sampler by time": (
+        f"{HEAD}from torch.utils.data.distributed import DistributedSampler\nimport time\n"
+        f"{SEEDS}s = DistributedSampler([], seed=int(time.time()))\ns.set_epoch(0)\n{TRAIN}", [9],
+    ),
+    "split by time": (
+        f"{HEAD}from sklearn.model_selection import train_test_split\nimport time\n"
+        f"{SEEDS}train_test_split([1], random_state=time.time_ns())\n{TRAIN}", [9],
+    ),
+    "arguments of a Trainer by time": (
+        "import time\nfrom transformers import Trainer, TrainingArguments\n"
+        "a = TrainingArguments('out', seed=int(time.time()))\nTrainer(args=a).train()\n", [3],
+    ),
+    "a model of Keras that is made elsewhere": (
+        "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([])\n"
+        "m = make()\nm.compile(optimizer='sgd', loss='mse')\nm.fit([1], [1])\n", [3],
+    ),
     "split by rank": (
         f"{HEAD}from sklearn.model_selection import train_test_split\nimport torch.distributed as dist\nrank = dist.get_rank()\n"
         f"{SEEDS}train_test_split([1], random_state=rank)\n{TRAIN}", [10],
@@ -86,6 +106,15 @@ def test_faults(tree: Tree, monkeypatch: pytest.MonkeyPatch, code: str, expected
 GOOD = {
     "all streams": f"{HEAD}{SEEDS}random.random()\nnp.random.rand()\n{TRAIN}",
     "conditional seeds may be on": f"{HEAD}if args.seed is not None:\n    torch.manual_seed(args.seed)\n{TRAIN}",
+    "each rank shuffles its own part": f"{HEAD}from datasets import load_dataset\nimport torch.distributed as dist\n"
+    f"{SEEDS}d = load_dataset('x').shard(8, dist.get_rank())\nd.shuffle(42 + dist.get_rank())\n{TRAIN}",
+    "parts by node": f"{HEAD}from datasets import load_dataset\nfrom datasets.distributed import split_dataset_by_node\n"
+    f"import torch.distributed as dist\n{SEEDS}d = split_dataset_by_node(load_dataset('x'), dist.get_rank(), 8)\n"
+    f"d.shuffle(seed=42 + dist.get_rank())\n{TRAIN}",
+    "the time in a name": "import time\nfrom transformers import Trainer, TrainingArguments\n"
+    "a = TrainingArguments(f'out{time.time()}', seed=1)\nTrainer(args=a).train()\n",
+    "a model of Keras that is used only": "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([])\n"
+    "m = make()\nm.compile(optimizer='sgd', loss='mse')\nm.predict([1])\n",
     "seed + rank": f"{HEAD}import torch.distributed as dist\ntorch.manual_seed(1 + dist.get_rank())\n{TRAIN}",
     "Lightning": f"{HEAD}import lightning as L\nL.seed_everything(1)\nrandom.random()\nnp.random.rand()\n{TRAIN}",
     "accelerate": f"{HEAD}from accelerate.utils import set_seed\nset_seed(1)\nrandom.random()\n{TRAIN}",
