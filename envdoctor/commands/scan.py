@@ -16,6 +16,7 @@ from envdoctor.errors import UserError
 from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
 from envdoctor.reports import outputs, progress
+from envdoctor.reports.outputs import Output
 
 FIXES_SHOWN = {"html", "json", "markdown", "sarif", "statistics", "statistics-json"}
 """Formats that say how a finding can be put right, edit by edit, or how many can."""
@@ -34,50 +35,64 @@ def run(arguments: argparse.Namespace) -> int:
         from envdoctor.commands import scan_show
 
         return scan_show.show(arguments, setup, found, stdin)
-    project = setup.project(arguments.docs)
-
-    def judge(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
-        """Judge the files, some of them as they would be after fixes."""
-        engine = _engine(arguments, setup, project.edited({**stdin, **overlay}))
-        with progress.Watcher(progress.is_wanted()) as engine.watch:
-            return engine, engine.judge(found.files, setup.config.complaints)
-
-    def judge_new(overlay: dict[str, bytes]) -> tuple[Engine, Result]:
-        """The same, without what the baseline holds."""
-        engine, result = judge(overlay)
-        if arguments.baseline is not None:
-            _against_baseline(arguments, result, found.files, setup)
-        return engine, result
-
+    scan = Scan(arguments, setup, found, stdin)
     unwritten: list[str] = []
     if any(getattr(arguments, name) for name in FIXING):
         from envdoctor.commands import scan_fix
 
         if arguments.diff:
-            return scan_fix.show(arguments, judge, judge_new, found)
-        unwritten = scan_fix.write(arguments, judge, judge_new, found)
-        project = setup.project(arguments.docs)  # what was read may have changed
-    engine, result = judge({})
-    if FIXES_SHOWN & {one.format for one in wanted}:
-        from envdoctor.fixes.fixer import Fixer
-
-        result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
-    result.errors[:0] = [*found.errors, *unwritten]
-    told = _against_baseline(arguments, result, found.files, setup)
-    if arguments.since:
-        _only_changed(arguments.since, result, setup)
-    for message in (*result.errors, *told):
-        reports.tell(message)
-    outputs.write(wanted, result)
-    return _status(result, setup.config)
+            return scan_fix.show(arguments, scan.judge, scan.judge_new, found)
+        unwritten = scan_fix.write(arguments, scan.judge, scan.judge_new, found)
+        scan.project = setup.project(arguments.docs)  # what was read may have changed
+    return scan.report(wanted, unwritten)
 
 
-def _engine(arguments: argparse.Namespace, setup: Setup, project: Project) -> Engine:
-    engine = Engine(project, setup.catalog, setup.rulebook, setup.rules)
-    engine.show_hints, engine.inline_ignores = arguments.hints, not arguments.no_inline_ignores
-    engine.level, engine.levels = setup.config.level, setup.by_path(setup.config.levels)
-    engine.ignores = setup.by_path(setup.config.per_file_ignores)
-    return engine
+class Scan:
+    """The files of one scan and how they are judged."""
+
+    def __init__(self, arguments: argparse.Namespace, setup: Setup, found: Found, stdin: dict[str, bytes]) -> None:
+        self.arguments = arguments
+        self.setup = setup
+        self.found = found
+        self.stdin = stdin
+        self.project = setup.project(arguments.docs)
+
+    def judge(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+        """Judge the files, some of them as they would be after fixes."""
+        engine = self._engine(self.project.edited({**self.stdin, **overlay}))
+        with progress.Watcher(progress.is_wanted()) as engine.watch:
+            return engine, engine.judge(self.found.files, self.setup.config.complaints)
+
+    def judge_new(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+        """The same, without what the baseline holds."""
+        engine, result = self.judge(overlay)
+        if self.arguments.baseline is not None:
+            _against_baseline(self.arguments, result, self.found.files, self.setup)
+        return engine, result
+
+    def report(self, wanted: Sequence[Output], unwritten: Sequence[str]) -> int:
+        """Judge the files as they are, write the reports, and give the exit status."""
+        engine, result = self.judge({})
+        if FIXES_SHOWN & {one.format for one in wanted}:
+            from envdoctor.fixes.fixer import Fixer
+
+            result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
+        result.errors[:0] = [*self.found.errors, *unwritten]
+        told = _against_baseline(self.arguments, result, self.found.files, self.setup)
+        if self.arguments.since:
+            _only_changed(self.arguments.since, result, self.setup)
+        for message in (*result.errors, *told):
+            reports.tell(message)
+        outputs.write(wanted, result)
+        return _status(result, self.setup.config)
+
+    def _engine(self, project: Project) -> Engine:
+        setup, arguments = self.setup, self.arguments
+        engine = Engine(project, setup.catalog, setup.rulebook, setup.rules)
+        engine.show_hints, engine.inline_ignores = arguments.hints, not arguments.no_inline_ignores
+        engine.level, engine.levels = setup.config.level, setup.by_path(setup.config.levels)
+        engine.ignores = setup.by_path(setup.config.per_file_ignores)
+        return engine
 
 
 def _refuse(arguments: argparse.Namespace) -> None:
