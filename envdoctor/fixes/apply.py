@@ -68,9 +68,9 @@ def make(judge: Judge, files: Sequence[str], unsafe: bool) -> Made:
     fixed = 0
     for _ in range(MOST_PASSES):
         engine, result = judge(dict(state.now))
-        fixer = Fixer(engine.project, engine.catalog)
+        fixer = Fixer(engine.project, engine.catalog, unsafe)
         pairs = wanted(fixer.attach(result.findings), unsafe)
-        if fixer.lacks_libcst and unsafe:
+        if fixer.lacks_libcst:
             state.refused[WITHOUT_LIBCST] = None
         done = _one_pass(engine, pairs, state)
         if not done:

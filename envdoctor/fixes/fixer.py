@@ -35,6 +35,8 @@ OF_SETTINGS = (
     "command-misread",
 )  # fmt: skip
 """Rules whose fixes change words at their places, which are exact in notebooks and JSON too."""
+SAFE = ("ghost-variable", "misnamed-variable", "deprecated-variable")
+"""Rules that have safe fixes."""
 RESEEDING = ("a fixed seed, written to the log", "give it a value")
 """What findings about a seed say that is there and differs from run to run."""
 
@@ -45,6 +47,8 @@ class Fixer:
 
     project: Project
     catalog: Catalog
+    unsafe: bool = True
+    """Whether unsafe fixes are wanted; what can only be unsafe is not looked for otherwise."""
     lacks_libcst: bool = False
     """A fix of Python code was asked for, and libcst is not installed."""
     _lines: dict[str, list[str]] = field(default_factory=dict)
@@ -75,6 +79,8 @@ class Fixer:
         }.get(finding.name)  # fmt: skip
         if make is None:
             return finding
+        if not self.unsafe and finding.name not in SAFE:
+            return replace(finding, fix=None)
         facts = self.project.read(finding.place.path) or self.project.context(finding.place.path)
         if facts is None:
             return replace(finding, fix=None)

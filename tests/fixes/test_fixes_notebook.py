@@ -94,7 +94,7 @@ def test_json_within_a_script(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> No
     assert (root / "run.sh").read_text() == text.replace(',\n    "NCCL_DETERMINISTIC": "1"', "")
 
 
-SOURCE = st.lists(st.text('ab "\\\n\té漢🙂#', max_size=8), min_size=1, max_size=4)
+SOURCE = st.lists(st.text('abnu "\\\n\té漢🙂#', max_size=8), min_size=1, max_size=4)
 
 
 @given(SOURCE, st.data(), st.booleans(), st.booleans())

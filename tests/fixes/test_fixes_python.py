@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -315,6 +317,20 @@ def test_ranks_of_a_blind_test_get_seeds_of_their_own(tree: Tree, monkeypatch: p
     dist.all_gather_object(every, hashlib.md5(x.cpu().numpy().tobytes()).hexdigest())
     """
     check(tree, monkeypatch, before, before.replace("(42)", "(42 + dist.get_rank())"))
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [((), False), (("--fix",), False), (("--fix", "--unsafe-fixes"), True), (("--diff", "--unsafe-fixes"), True),
+     (("--format", "json"), True)],
+)  # fmt: skip
+def test_libcst_is_imported_where_it_is_needed(tree: Tree, words: tuple[str, ...], there: bool) -> None:
+    root = tree({"train.py": f"import torch\n{TRAINS}"})
+    code = "import sys; from envdoctor.cli import main; main(sys.argv[1:]); print('libcst' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code, "scan", *words], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split("\n")[-2] == str(there)
 
 
 def test_without_libcst_it_says_what_is_missing(
