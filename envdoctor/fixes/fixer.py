@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.catalog import Catalog
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
 
+Make = Callable[[Finding, FileFacts], "Fix | None"]
 IN_PYTHON = ("python-environ", "child-environment", "runtime-env")
 """Channels of what Python code gives."""
 OF_SETTINGS = (
@@ -84,12 +85,19 @@ class Fixer:
         facts = self.project.read(finding.place.path) or self.project.context(finding.place.path)
         if facts is None:
             return replace(finding, fix=None)
+        try:
+            return replace(finding, fix=self._made(finding, facts, make))
+        except RecursionError:  # code that is nested so deep is left alone
+            return replace(finding, fix=None)
+
+    def _made(self, finding: Finding, facts: FileFacts, make: Make) -> Fix | None:
+        """The fix, with places in the file itself where it is for code in a notebook."""
         if facts.kind != "notebook" or finding.name in OF_SETTINGS or _is_value(finding):
             made = make(finding, facts)
-            return replace(finding, fix=_escaped(made) if facts.kind in ("json", "notebook") else made)
+            return _escaped(made) if facts.kind in ("json", "notebook") else made
         cells = self._cells(facts.path)
         mapped = cells.finding(finding)
-        return replace(finding, fix=cells.fix(make(mapped, facts)) if mapped is not None else None)
+        return cells.fix(make(mapped, facts)) if mapped is not None else None
 
     def _setting(self, finding: Finding, facts: FileFacts) -> Setting | None:
         """The setting that a finding is about."""

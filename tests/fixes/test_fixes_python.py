@@ -319,6 +319,14 @@ def test_ranks_of_a_blind_test_get_seeds_of_their_own(tree: Tree, monkeypatch: p
     check(tree, monkeypatch, before, before.replace("(42)", "(42 + dist.get_rank())"))
 
 
+def test_code_nested_deep_is_left_alone(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"import torch\n{TRAINS}x = {' + '.join(['y'] * 900)}\n"
+    root = tree({"train.py": text, "a.sh": "export NCCL_DETERMINISTIC=1\n"})
+    monkeypatch.chdir(root)
+    assert fixed(root, "a.sh") == ""
+    assert (root / "train.py").read_text() in (text, text.replace("torch\n", "torch\n\ntorch.manual_seed(0)\n\n", 1))
+
+
 @pytest.mark.parametrize(
     ("words", "there"),
     [((), False), (("--fix",), False), (("--fix", "--unsafe-fixes"), True), (("--diff", "--unsafe-fixes"), True),
