@@ -1,4 +1,4 @@
-"""Lets a variable get through: `-x NAME`, `-e NAME` or ALL in the list of a launch, a real `export`, `source`."""
+"""Lets a variable get through: `-x NAME`, `-e NAME`, ALL in the list of a launch; a real `export`, `source`, `%env`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,17 @@ def forwarding(finding: Finding, lines: Lines) -> tuple[Edit, ...]:
 
 
 def exporting(finding: Finding, lines: Lines) -> tuple[Edit, ...]:
-    """`export A = 1` without its blanks; `source` in front of a file of exports that is run."""
+    """`export A = 1` without its blanks; `source` in front of a file of exports that is run; `%env` in a notebook, if
+    the value is plain: it takes quotes as they are."""
     place = finding.place
     if "is three words" in finding.message:
         text = lines(place.path)[place.line - 1]
         found = re.search(rf"\bexport[ \t]+{finding.variable}([ \t]+=[ \t]*)(?=[^\s])", text)
         return (Edit(on_line(place.path, place.line, found.start(1), found.end(1)), "="),) if found else ()
+    if finding.help.startswith("%env "):
+        text = lines(place.path)[place.line - 1]
+        found = re.compile(rf"!export[ \t]+(?={finding.variable}=[\w.,:/+-]+(?:\\n)?\")").search(text)
+        return (Edit(on_line(place.path, place.line, found.start(), found.end()), "%env "),) if found else ()
     if not finding.help.startswith("source ") or not finding.related:
         return ()
     launch = finding.related[0].place

@@ -15,7 +15,7 @@ from envdoctor.facts import Call, Place
 from envdoctor.findings import Edit, Finding, Fix
 from envdoctor.fixes import python_arguments as arguments
 from envdoctor.fixes.python_moves import Trees, above_draw, is_call, out_of_branch
-from envdoctor.fixes.python_names import add_import, reference
+from envdoctor.fixes.python_names import add_import, bound, reference
 from envdoctor.fixes.python_spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python_switches import at_start
 from envdoctor.fixes.python_tree import Tree, unsafe
@@ -266,6 +266,21 @@ def _worker_seed(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe("seed NumPy in each worker", Edit(above.place, f"{above.text}{space}\n"), added)
 
 
+def _split_key(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+    """A key of its own for the second draw: `key, subkey = jax.random.split(key)` above it."""
+    del trees
+    call = tree.call_at(finding.place)
+    statement = tree.statement_at(finding.place.line)
+    split = reference(tree, "jax.random.split")
+    given = arguments.argument(call, "key", 0) if call is not None else None
+    if given is None or statement is None or statement.small() is None or split is None or split.bound is None:
+        return None
+    if not isinstance(given.value, cst.Name) or "subkey" in bound(tree.module):
+        return None
+    code = f"{given.value.value}, subkey = {split.text}({given.value.value})"
+    return unsafe(f"add {code}", tree.before(statement, code), arguments.value(tree, given, "subkey"))
+
+
 Make = Callable[[Finding, Tree, Trees], "Fix | None"]
 _BY_HELP: dict[str, Make] = {
     "a fixed seed, written to the log": _fixed_value,
@@ -274,5 +289,6 @@ _BY_HELP: dict[str, Make] = {
     "the same seed on all ranks": _without_rank,
     "seed first, then build and draw": _seed_first,
     "call set_epoch(epoch) at the start of each epoch": _set_epoch,
+    "jax.random.split the key before each use": _split_key,
     "worker_init_fn that seeds NumPy from torch.initial_seed(), and a seeded generator": _worker_seed,
 }

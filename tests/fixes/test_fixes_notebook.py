@@ -45,6 +45,8 @@ FIXED = [
     (["import torch\n", "net = torch.nn.Linear(4, 1)\nnet(torch.ones(4)).sum().backward()"],
      ["import torch\n\ntorch.manual_seed(0)\n", "net = torch.nn.Linear(4, 1)\nnet(torch.ones(4)).sum().backward()"]),
     (["%%bash\nexport RCCL_DEBUG=INFO\ntorchrun t.py\n"], ["%%bash\nexport NCCL_DEBUG=INFO\ntorchrun t.py\n"]),
+    (["!export NCCL_ALGO=Ring\n"], ["%env NCCL_ALGO=Ring\n"]),
+    (["!export NCCL_ALGO='Ring'\n"], ["!export NCCL_ALGO='Ring'\n"]),
     (["!NCCL_DETERMINISTIC=1 NCCL_ALGO=Ring python t.py\n"], ["!NCCL_ALGO=Ring python t.py\n"]),
 ]  # fmt: skip
 

@@ -159,6 +159,12 @@ SEEDS = {
         "import torch\nnet = torch.nn.Linear(4, 1)\ntorch.manual_seed(1)\nnet(x).sum().backward()\n",
         "import torch\ntorch.manual_seed(1)\nnet = torch.nn.Linear(4, 1)\nnet(x).sum().backward()\n",
     ),
+    "one key for two draws": (
+        "import jax\nkey = jax.random.key(0)\nw = jax.random.normal(key, (4,))\nn = jax.random.normal(key, (4,))\n"
+        "g = jax.grad(lambda w: (w * n).sum())(w)\n",
+        "import jax\nkey = jax.random.key(0)\nw = jax.random.normal(key, (4,))\nkey, subkey = jax.random.split(key)\n"
+        "n = jax.random.normal(subkey, (4,))\ng = jax.grad(lambda w: (w * n).sum())(w)\n",
+    ),
     "on rank 0 only": (
         f"import torch\nimport torch.distributed as dist\nif dist.get_rank() == 0:\n    torch.manual_seed(1)\n{TRAINS}",
         f"import torch\nimport torch.distributed as dist\ntorch.manual_seed(1)\nif dist.get_rank() == 0:\n    pass\n{TRAINS}",
