@@ -46,6 +46,8 @@ class Journal:
         self.notes: dict[tuple[str, str], Note] = {}
         self.complete = True
         """Whether the notes are all that the answer depends on."""
+        self.hurried = False
+        """Whether something was given up because of time: another time it may be done."""
         self._start = time.time_ns()
 
     def note(self, kind: str, path: str, seen: str, more: str = "") -> None:
@@ -100,6 +102,12 @@ def spoil() -> None:
     """The answer is more than what is printed: it is not kept."""
     if current is not None:
         current.complete = False
+
+
+def hurry() -> None:
+    """Something was given up because it took too long: what is found depends on more than files."""
+    if current is not None:
+        current.hurried = True
 
 
 def read(path: str, most: int = -1) -> bytes:

@@ -19,6 +19,8 @@ from envdoctor.journal import Journal, digest, status_of
 MARK = "envdoctor answer 1"
 MOST = 64
 """Answers that are kept; the oldest go first."""
+MOST_BYTES = 200_000_000
+"""Bytes of all answers and facts that are kept."""
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 LARGEST = 8_000_000
 """Bytes of the largest answer that is kept."""
@@ -137,10 +139,15 @@ def _same_content(path: str, seen: str, hashed: str) -> bool:
         return False
 
 
-def save(path: str, answer: Answer, notes: Journal) -> None:
-    """Keep an answer, where its notes are complete and the cache is no part of what was scanned."""
+def may_write(path: str, notes: Journal) -> bool:
+    """Whether the cache is no part of what was scanned, and nothing was done in a hurry."""
     listed = [note[1] for note in notes.notes.values() if note[0] in ("git", "folder")]
-    if not notes.complete or any(path.startswith(f"{folder.rstrip('/')}/") for folder in listed):
+    return not notes.hurried and not any(path.startswith(f"{folder.rstrip('/')}/") for folder in listed)
+
+
+def save(path: str, answer: Answer, notes: Journal) -> None:
+    """Keep an answer whose notes are complete."""
+    if not notes.complete:
         return
     fields = [str(answer.status), answer.out]
     read = {path for (kind, path), note in notes.notes.items() if kind == "content" and note[2] != "-"}
@@ -168,11 +175,14 @@ def write(path: str, data: bytes) -> None:
 
 
 def _prune(base: str) -> None:
-    """Remove the oldest files beyond the number that is kept, parts that were left over among them."""
+    """Remove the oldest files beyond the number and the size that is kept, parts that were left over among them."""
     try:
         with os.scandir(base) as entries:
-            found = sorted(((entry.stat().st_mtime_ns, entry.path) for entry in entries), reverse=True)
-        for _, path in found[MOST:]:
-            os.unlink(path)
+            found = sorted((-entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in entries)
+        size = 0
+        for number, (_, length, path) in enumerate(found):
+            size += length
+            if number >= MOST or size > MOST_BYTES:
+                os.unlink(path)
     except OSError:  # another scan did it
         return

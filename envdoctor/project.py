@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from envdoctor import discovery, journal, readers
+from envdoctor import discovery, journal, kept_facts, readers
 from envdoctor.config_paths import ByPath
 from envdoctor.facts import FileFacts, Place, Problem
 from envdoctor.links import Links
@@ -163,7 +163,7 @@ class Project:
         else:
             decoded = decode(path, data)
             kind = "docker-env-file" if kind == "env-file" and path in self._docker_env_files() else kind
-            facts = readers.read(Source(path, decoded.text), kind)
+            facts = kept_facts.read(Source(path, decoded.text), kind, readers.read)
             facts.problems[:0] = decoded.problems
             self._texts[path] = decoded.text
         self.facts[path] = facts

@@ -48,7 +48,7 @@ def answer(words: Sequence[str], run: Callable[[], int]) -> int:
     if found is not None:
         sys.stdout.write(found.out)
         return found.status
-    status = run() if NO_CACHE in words else _made(path, run)
+    status = run() if NO_CACHE in words else _made(path, signature, run)
     if not triggers:
         _keep_triggers(base, signature)
     return status
@@ -161,15 +161,20 @@ class _Copied:
         return getattr(self.stream, name)
 
 
-def _made(path: str, run: Callable[[], int]) -> int:
-    """Run a scan and keep its answer."""
+def _made(path: str, signature: str, run: Callable[[], int]) -> int:
+    """Run a scan and keep its answer, and the facts it read."""
+    from envdoctor import kept_facts
+
+    where = f"{signature} {os.getcwd()} {sys.implementation.cache_tag}".encode("utf-8", "surrogateescape")
+    facts = kept_facts.current = kept_facts.Store(f"{path.rpartition('/')[0]}/facts-{journal.digest(where)}")
     notes = journal.current = Journal()
     sys.stdout = out = _Copied(sys.stdout)
     try:
         status = run()
     finally:
-        journal.current = None
+        journal.current = kept_facts.current = None
         sys.stdout = out.stream
-    if status in (0, 1):
+    if status in (0, 1) and kept.may_write(path, notes):
         kept.save(path, kept.Answer(status, "".join(out.parts)), notes)
+        facts.save()
     return status

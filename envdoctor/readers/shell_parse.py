@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Language, Parser, Range
 
+from envdoctor import journal
+
 if TYPE_CHECKING:
     from tree_sitter import Tree
 
@@ -49,7 +51,10 @@ def parse(data: bytes, deadline: float | None = None) -> Tree | None:
         return data[offset : offset + CHUNK]
 
     def late(_offset: int, _error: bool) -> bool:
-        return time.monotonic() > limit
+        if time.monotonic() > limit:
+            journal.hurry()
+            return True
+        return False
 
     try:
         return Parser(language()).parse(chunk, progress_callback=late)
