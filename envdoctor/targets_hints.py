@@ -104,8 +104,8 @@ def _reason(hint: Hint, match: re.Match[str], view: View, known: Table) -> Reaso
         return None
     reason = _stated(hint, match, grade, view, known)
     if where in ("branch", "hardware"):
-        # One of several possibilities: which release is used when the branch is not taken is not said.
-        reason = reason._replace(versions={}, minimums={}, flavour="")
+        # One of several possibilities: what is used when the branch is not taken is not said.
+        reason = reason._replace(versions={}, minimums={}, gpus=(), flavour="")
     return reason
 
 

@@ -55,6 +55,9 @@ def infer(unit_files: Sequence[File], project_files: Sequence[File], around: Seq
     if any(_is_image(path) for path in own):
         # Another image says nothing of the unit's own.
         others = [(path, text) for path, text in others if not _is_image(path)]
+    elif _has_silent_image(own, others):
+        homes = {path.rpartition("/")[0] for path in own}
+        others = [file for file in others if not _is_image(file[0]) or file[0].rpartition("/")[0] in homes]
     alone = any(_runs_alone(path) for path in own)
     names = [] if alone else [reason for path in own for reason in name_reasons(path)]
     stages = [[*names, *_reasons(unit_files)]]
@@ -85,6 +88,19 @@ def _is_image(path: str) -> bool:
     """Whether a file describes an image or names those of services."""
     kind = table().kind_named(path)
     return kind is not None and kind.name in ("dockerfile", "compose")
+
+
+def _has_silent_image(own: Sequence[str], files: Sequence[File]) -> bool:
+    """Whether images lie beside the unit, all silent on the platform: those of other folders are not its own."""
+    homes = {path.rpartition("/")[0] for path in own}
+    beside = [file for file in files if _is_image(file[0]) and file[0].rpartition("/")[0] in homes]
+    return bool(beside) and not any(spoken_for(_reasons([file])) for file in beside)
+
+
+def _is_environment(path: str) -> bool:
+    """Whether a file describes all that a program runs in, so that one takes the place of another."""
+    kind = table().kind_named(path)
+    return kind is not None and kind.name in ("dockerfile", "compose", "conda")
 
 
 def _reasons(files: Iterable[File]) -> list[Reason]:
@@ -121,15 +137,16 @@ def _in_common(said: Sequence[Sequence[Reason]], more: Sequence[Sequence[Reason]
 def _reasons_of_folder(near: Sequence[File], deep: Sequence[File]) -> list[Reason]:
     """What project files of one folder say. Those further down decide nothing, but can contradict.
 
-    Of several images for one platform nobody says which is used: what they have in common is known.
+    Of several images or conda environments for one platform nobody says which is used: what they have in common is
+    known.
     """
-    images = [file for file in near if _is_image(file[0])]
+    images = [file for file in near if _is_environment(file[0])]
     reasons = _reasons(file for file in near if file not in images)
     by_platform: dict[tuple[Platform, ...], list[list[Reason]]] = {}
     for file in images:
         said = _reasons([file])
         by_platform.setdefault(tuple(spoken_for(said)), []).append(said)
-    further = [_reasons([file]) for file in deep if _is_image(file[0])]
+    further = [_reasons([file]) for file in deep if _is_environment(file[0])]
     for platforms, alike in by_platform.items():
         more = [said for said in further if platforms and tuple(spoken_for(said)) == platforms]
         several = platforms and len(alike) + len(more) > 1

@@ -260,3 +260,19 @@ def test_python_bindings_of_amd_speak_together() -> None:
     run = [("run.sh", "torchrun x.py\n")]
     assert infer(run, [("requirements.txt", "hip-python\npyrsmi\n")]).platform == "rocm"
     assert infer(run, [("requirements.txt", "pynvml\npyrsmi\n")]).platform is None
+
+
+def test_a_conda_environment_is_another_one_than_the_image() -> None:
+    conda = ("environment.yml", "dependencies:\n  - pytorch-cuda=11.8\n")
+    image = ("docker/Dockerfile", "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\n")
+    run = [("run.sh", "torchrun x.py\n")]
+    assert infer(run, [conda]).versions == {"cuda": "11.8"}
+    both = infer(run, [conda, image])
+    assert (both.platform, dict(both.versions)) == ("cuda", {})
+
+
+def test_a_silent_image_beside_a_script_is_its_own() -> None:
+    server, base = ("docker/server/Dockerfile", "FROM python:3.12\n"), ("docker/base/Dockerfile", NGC)
+    assert infer([("docker/server/start.sh", "python x.py\n")], [server, base]).platform is None
+    assert infer([("docker/server/start.sh", "python x.py\n")], [base]).platform == "cuda"
+    assert infer([("start.sh", "python x.py\n")], [("docker/Dockerfile", NGC)]).platform == "cuda"
