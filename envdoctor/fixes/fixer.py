@@ -32,8 +32,8 @@ Make = Callable[[Finding, FileFacts], "Fix | None"]
 IN_PYTHON = ("python-environ", "child-environment", "runtime-env")
 """Channels of what Python code gives."""
 OF_SETTINGS = (
-    "ghost-variable", "misnamed-variable", "deprecated-variable", "bad-value", "not-forwarded", "not-exported",
-    "command-misread",
+    "ghost-variable", "version-dependent", "misnamed-variable", "deprecated-variable", "bad-value", "not-forwarded",
+    "not-exported", "command-misread",
 )  # fmt: skip
 """Rules whose fixes change words at their places, which are exact in notebooks and JSON too."""
 SAFE = ("ghost-variable", "misnamed-variable", "deprecated-variable")
@@ -71,12 +71,11 @@ class Fixer:
 
     def _with_fix(self, finding: Finding) -> Finding:
         make = {
-            "ghost-variable": self._remove, "misnamed-variable": self._rename, "deprecated-variable": self._rename,
-            "bad-value": self._correct, "not-forwarded": self._forward, "command-misread": self._mend,
-            "not-exported": self._export,
-            "missing-collective-setting": self._block, "set-too-late": self._move, "unseeded-rng": self._seed,
+            "ghost-variable": self._remove, "version-dependent": self._retire, "misnamed-variable": self._rename,
+            "deprecated-variable": self._rename, "bad-value": self._correct, "not-exported": self._export,
+            "not-forwarded": self._forward, "command-misread": self._mend, "set-too-late": self._move,
+            "missing-collective-setting": self._block, "unseeded-rng": self._seed, "blind-test": self._by_rank,
             "missing-deterministic-flag": self._switch, "nondeterministic-option": self._put_back,
-            "blind-test": self._by_rank,
         }.get(finding.name)  # fmt: skip
         if make is None:
             return finding
@@ -116,6 +115,14 @@ class Fixer:
             return None
         safe = self._only_settings(setting.name, facts)
         return Fix(f"remove {setting.name}", edits, safe)
+
+    def _retire(self, finding: Finding, facts: FileFacts) -> Fix | None:
+        """Away with what no release reads any more. Which one runs is not known for sure, so it is not safe."""
+        setting, variable = self._setting(finding, facts), self.catalog.variable(finding.variable or "")
+        if finding.fix is not None or setting is None or variable is None or not variable.readings:
+            return finding.fix
+        ended = all(reading.ended(self.catalog.libraries[reading.library]) for reading in variable.readings)
+        return _unsafe(f"remove {setting.name}", self._removal(setting, facts)) if ended else None
 
     def _removal(self, setting: Setting, facts: FileFacts) -> tuple[Edit, ...]:
         """The edits that take a setting out; none where that is not plain."""

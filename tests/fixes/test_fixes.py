@@ -88,6 +88,7 @@ KEPT = [
     ("a.sh", "NCCL_ALGO=Ring\npython -m torch.distributed.run t.py\n"),
 ]  # fmt: skip
 UNSAFE = [
+    ("a.sh", "export NCCL_LL_THRESHOLD=0\nls\n", "ls\n"),
     ("a.sh", "export RCCL_DEBUG=INFO\n", "export NCCL_DEBUG=INFO\n"),
     ("a.sh", "export RCCL_DEBUG=${RCCL_DEBUG:-INFO}\n", "export NCCL_DEBUG=${NCCL_DEBUG:-INFO}\n"),
     ("a.sh", "RCCL_DEBUG=INFO\nexport RCCL_DEBUG\n", "NCCL_DEBUG=INFO\nexport NCCL_DEBUG\n"),
