@@ -391,6 +391,9 @@ echo "$w" > worker.sh
          ["4: torchrun > bash > python -> t.py (not found in the tree)", "NCCL_A=1 (line 1)", "NCCL_B=2 (line 3)"]),
         ("ssh n1 bash ./worker.sh",
          ["4: ssh > bash > python -> t.py (not found in the tree)", "NCCL_B=2 (line 3)"]),
+        ("W=out/worker.sh\ncat > $W <<E\n#!/bin/sh\npython u.py\nE\nsbatch $W",
+         ["4: sbatch > python -> t.py (not found in the tree)", "NCCL_A=1 (line 1)", "NCCL_B=2 (line 3)",
+          "11: sbatch > python -> u.py (not found in the tree)", "NCCL_A=1 (line 1)"]),
         ("true", ["4: python -> t.py (not found in the tree)", "NCCL_B=2 (line 3)"]),
     ],
 )  # fmt: skip

@@ -18,6 +18,7 @@ _PYTHON = regex(r"(?:python|pypy)[\d.]*\Z")
 _PYTHON_VARIABLE = regex(r"\$\{?PYTHON")
 _SCRIPT = regex(r".*\.(?:sh|bash|sbatch|slurm|sub|zsh|ksh)\Z", re.DOTALL)
 _SHELL_TEXT = regex(r"[\"'\\;|&<>\n(]")
+_SUBSTITUTED = regex(r"\$\(\([^()]*\)\)|\$\([^()\"'|;&]*\)")
 _VALUED_BEFORE = ("-f", "--file", "-p", "--project-name", "-n", "--namespace", "--context", "-H", "--host", "-L", "-S")
 """Options before a subcommand that take a value: `docker compose -f FILE run`, `kubectl -n NAME exec`."""
 _QUESTIONS = ("--help", "--version", "-V")
@@ -47,6 +48,8 @@ def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[
     if name := first.variable():
         return _variable(state, name, words, context)
     program = first.text.rsplit("/", 1)[-1]
+    if program == "command" and texts(words[1:2]) in (["-v"], ["-V"]):
+        return ()  # asks where a program is
     if re.search(r"\s", first.text):
         return _quoted_command(state, words, context)
     if program in SHELLS:
@@ -127,7 +130,7 @@ def _variable(state: State, name: str, words: list[Word], context: Context) -> S
     result: list[tuple[list[Word], Context]] = []
     for alternative in alternatives:
         inner = _narrowed(context, alternative[0].branch)
-        if len(alternative) == 1 and _SHELL_TEXT.search(alternative[0].text):
+        if len(alternative) == 1 and _SHELL_TEXT.search(_SUBSTITUTED.sub("", alternative[0].text)):
             state.embed(alternative[0].as_source(), "shell", inner.scope, inner.branch)
         else:
             pieces = [piece.seen_at(words[0]) for word in alternative for piece in word.split()]

@@ -55,9 +55,12 @@ def _runner(unit: Unit, command: Command) -> Command | None:
     scope = unit.steps[command.at].scope
     if scope.kind != "file":
         return None
-    name = _base(scope.name)
+    names = {_base(scope.name)} - {""}
+    if scope.name.startswith("$"):
+        variable = scope.name.strip("${}")
+        names |= {_base(s.value.text) for s in unit.settings() if s.name == variable and s.value.text}
     later = (other for other in unit.commands if other.at > command.at and unit.steps[other.at].scope.kind != "file")
-    return next((other for other in later if name and name in [_base(w) for w in other.launch.inner[:1]]), None)
+    return next((other for other in later if names & {_base(w) for w in other.launch.inner[:1]}), None)
 
 
 def _base(path: str) -> str:
