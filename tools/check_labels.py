@@ -2,13 +2,8 @@
 
     python tools/check_labels.py FOLDER [--rules ED1,ED2]
 
-<<<<<<< HEAD
 FOLDER holds one checkout per repository, named `owner+name`, at the commit that `tests/field/labels*.toml` names.
 Prints findings without a label, labels judged true that are not found any more, and labels judged false that still are.
-=======
-FOLDER holds one checkout per repository, named `owner+name`, at the commit that `tests/field/labels*.toml` names. Shows
-findings without a label, labels judged true that are not found any more, and labels judged false that still are.
->>>>>>> 9faf2b2 (Launch texts with substitutions, files named by a variable, command -v starts nothing)
 """
 
 from __future__ import annotations
