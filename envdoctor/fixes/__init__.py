@@ -2,6 +2,6 @@
 
 `fixer` asks one module for each kind of edit: `remove`, `values`, `forward` and `launches` work on lines, those named
 `python_*` on what libcst says of a program (`python_tree`), and `notebook` maps a program onto the JSON that holds it.
-`apply` makes the edits in memory, pass by pass, and `verify` holds back what would not parse; `writing` writes; `ignores`
-writes comments instead. Only `apply` and `writing` touch the disk.
+`apply` makes the edits in memory, pass by pass, and `verify` holds back what would not parse; `writing` writes;
+`ignores` writes comments instead. Only `apply` and `writing` touch the disk.
 """
