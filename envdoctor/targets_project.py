@@ -166,14 +166,15 @@ def _is_named(path: str, unit_files: Sequence[File]) -> bool:
 
 
 def _written(text: str, name: str) -> Iterator[str]:
-    """The words of a text that end in a file's name, each with the folders before it."""
+    """The words of a text, outside of whole-line comments, that end in a file's name, each with its folders."""
     position = text.find(name)
     for _ in range(MOST_MENTIONS):
         if position < 0:
             return
         end = position + len(name)
         before = PATH_BEFORE.search(text, max(0, position - LONGEST_PATH), position)
-        if before is not None and not NAME_GOES_ON.match(text, end):
+        commented = text[text.rfind("\n", 0, position) + 1 : position].lstrip().startswith("#")
+        if before is not None and not commented and not NAME_GOES_ON.match(text, end):
             yield text[before.start() : end]
         position = text.find(name, end)
 

@@ -84,6 +84,8 @@ def test_hint_files_are_bounded_and_near_the_root_first() -> None:
         ("pip install -r requirements-nv.txt", "cuda"),
         ("pip install -r old-requirements-amd.txt", None),
         ("pip install -r requirements-amd.txt.bak", None),
+        ("# pip install -r requirements-amd.txt", None),
+        ("  # or requirements-nv.txt\npip install -r requirements-amd.txt # not requirements.txt", "rocm"),
         ("pip install -r requirements.txt", None),
     ],
 )
