@@ -401,3 +401,30 @@ def test_text_in_a_file_is_carried_by_what_runs_the_file(tree: Tree_, runner: st
     built = units_of(tree({"job.sh": WRITTEN + runner + "\n"})).values()
     shown = list(lines(list(built), load_launchers(), lambda name: name.startswith("NCCL")))
     assert [line.strip() for line in shown[1:] if line] == expected
+
+
+ENDLESS = {
+    "written": "F=out/x.sh\n" + "".join(f"export NCCL_A{i}=1\n" for i in range(5000)) + "cat > $F <<E\n#!/bin/sh\n"
+    + "".join(f"python t{i}.py\n" for i in range(2500)) + "E\nbash $F\n",
+    "in a row": "export NCCL_ALGO=Ring\n" + "".join(f"srun torchrun t{i}.py\n" for i in range(2500)),
+    "on a host": "ssh n1 bash <<E\n" + "".join(f"(docker run i torchrun t{i}.py)\n" for i in range(2500)) + "E\n",
+    "arguments": "torchrun t.py " + " ".join(f"--option-{i} {i}" for i in range(2500)) + "\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
+def test_what_is_generated_is_shown_in_time(tree: Tree_, text: str) -> None:
+    start = time.monotonic()
+    shown = list(lines(list(units_of(tree({"run.sh": text})).values()), load_launchers(), bool))
+    assert shown[0] == "run.sh"
+    assert time.monotonic() - start < 30
+
+
+def test_thousands_of_generated_scripts_are_shown(tree: Tree_) -> None:
+    script = "export NCCL_ALGO=Ring\nsource ../env.sh\nsrun bash ../run{0}.sh\nsrun torchrun ../t.py --seed {0}\n"
+    files = {f"gen/run{i}.sh": script.format(i) for i in range(1500)}
+    start = time.monotonic()
+    built = units_of(tree({**files, "env.sh": "export NCCL_PROTO=Simple\n", "t.py": "x = 1\n"}))
+    shown = [line for line in lines(list(built.values()), load_launchers(), bool) if "torchrun" in line]
+    assert shown == ["  4: srun > torchrun -> t.py"] * 1500
+    assert time.monotonic() - start < 120

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envdoctor import environment
 from envdoctor.environment import Held
@@ -13,54 +13,66 @@ from envdoctor.units.model import Command, Unit
 LONGEST = 60
 MOST_COMMANDS = 50
 Matters = Callable[[str], object]
+Runners = Mapping[int, Command]
 
 
 def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iterator[str]:
     """The lines to print; `matters` says of a variable whether it is shown."""
     for unit in units:
-        runners = {id(_runner(unit, command)) for command in unit.commands}
+        runners = runners_of(unit)
+        ran = {runner.at for runner in runners.values()}
         ends = [
-            (i, c) for i, c in enumerate(unit.commands) if id(c) not in runners and _is_end(c, unit, launchers)
+            (i, c) for i, c in enumerate(unit.commands) if c.at not in ran and _is_end(c, unit, launchers, runners)
         ]  # fmt: skip
         if not ends:
             continue
         yield unit.path
         yield from _about(unit)
         for index, command in ends[:MOST_COMMANDS]:
-            yield from _command(unit, index, command, matters)
+            yield from _command(unit, index, command, matters, runners)
         if len(ends) > MOST_COMMANDS:
             yield f"  and {len(ends) - MOST_COMMANDS} further launches"
         yield ""
 
 
-def _is_end(command: Command, unit: Unit, launchers: Launchers) -> bool:
+def _is_end(command: Command, unit: Unit, launchers: Launchers, runners: Runners) -> bool:
     """A command inside which there is no other one, where ranks are started by it or by what carries it."""
     if any(command.at < other.at < command.end for other in unit.commands):
         return False
-    chain = (*carriers_of(unit, command), command)
+    chain = (*carriers_of(unit, command, runners), command)
     return any(launchers.starts_ranks(one.launch.launcher) for one in chain)
 
 
-def carriers_of(unit: Unit, command: Command) -> list[Command]:
-    """The commands that carry one, outermost first. Text that the script writes to a file is carried by what runs the
-    file: `cat > worker.sh <<EOF` and then `torchrun --no-python bash worker.sh`."""
+def carriers_of(unit: Unit, command: Command, runners: Runners) -> list[Command]:
+    """The commands that carry one, outermost first; text that is written to a file is carried by what runs the file."""
     around = {id(launch) for launch in command.around}
-    found = [other for other in unit.commands if id(other.launch) in around]
-    runner = _runner(unit, command)
-    return [*carriers_of(unit, runner), runner, *found] if runner is not None else found
+    found = [other for other in unit.commands if id(other.launch) in around] if around else []
+    runner = runners.get(command.at)
+    return [*carriers_of(unit, runner, runners), runner, *found] if runner is not None else found
 
 
-def _runner(unit: Unit, command: Command) -> Command | None:
-    """What runs the file that a command is written into, where the script does that further down."""
-    scope = unit.steps[command.at].scope
-    if scope.kind != "file":
-        return None
-    names = {_base(scope.name)} - {""}
-    if scope.name.startswith("$"):
-        variable = scope.name.strip("${}")
-        names |= {_base(s.value.text) for s in unit.settings() if s.name == variable and s.value.text}
-    later = (other for other in unit.commands if other.at > command.at and unit.steps[other.at].scope.kind != "file")
-    return next((other for other in later if names & {_base(w) for w in other.launch.inner[:1]}), None)
+def runners_of(unit: Unit) -> dict[int, Command]:
+    """What runs the file that a command is written into, where the script does that further down, by `Command.at`:
+    `cat > worker.sh <<EOF` and then `torchrun --no-python bash worker.sh`."""
+    written = [command for command in unit.commands if unit.steps[command.at].scope.kind == "file"]
+    if not written:
+        return {}
+    there = [
+        command for command in unit.commands if unit.steps[command.at].scope.kind != "file" and command.launch.inner
+    ]
+    files = {unit.steps[command.at].scope.name for command in written}
+    names = {file: {_base(file)} - {""} for file in files}
+    for setting in unit.settings():
+        for file in (f"${setting.name}", f"${{{setting.name}}}"):
+            if file in names and setting.value.text:
+                names[file].add(_base(setting.value.text))
+    runs = {file: [c for c in there if _base(c.launch.inner[0]) in names[file]] for file in files}
+    found: dict[int, Command] = {}
+    for command in written:
+        later = [runner for runner in runs[unit.steps[command.at].scope.name] if runner.at > command.at]
+        if later:
+            found[command.at] = later[0]
+    return found
 
 
 def _base(path: str) -> str:
@@ -78,13 +90,13 @@ def _about(unit: Unit) -> Iterator[str]:
         yield f"  not found in the tree: {', '.join(names)}"
 
 
-def _command(unit: Unit, index: int, command: Command, matters: Matters) -> Iterator[str]:
-    carriers = carriers_of(unit, command)
+def _command(unit: Unit, index: int, command: Command, matters: Matters, runners: Runners) -> Iterator[str]:
+    carriers = carriers_of(unit, command, runners)
     unknown = command.launch.launcher.startswith("$")
     chain = " > ".join(one.launch.launcher for one in (carriers if unknown else [*carriers, command]))
     program = command.launch.launcher if unknown else _started(unit, index, command)
     yield f"  {command.launch.place.line}: {chain or '?'}" + (f" -> {program}" if program else "")
-    runner = _runner(unit, command)
+    runner = runners.get(command.at)
     for part in (command,) if runner is None else (runner, command):
         yield from _held(unit, part, matters)
     for other in (*carriers, command):
