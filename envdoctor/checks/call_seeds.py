@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.checks import Context
+from envdoctor.checks.call_patterns import fits_target, named
 from envdoctor.checks.call_streams import Stream, program_streams
 from envdoctor.checks.call_wishes import trains
 from envdoctor.checks.calls import anchored, finding, short
 from envdoctor.entries import Process, Program, Step, exclusive, only_rank_zero
 from envdoctor.findings import Finding, Related
+from envdoctor.records import replace
 from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
@@ -43,6 +45,7 @@ def _no_training(path: str) -> bool:
 
 def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Streams that are never seeded, or only after they were drawn from."""
+    streams = {name: _of_release(stream, context) for name, stream in streams.items()}
     nothing = not any(s.seeds or s.partial for s in streams.values())
     bare = [s for s in streams.values() if s.draws and not s.seeds and not _excused(s, context, program)]
     if nothing and bare:
@@ -57,6 +60,18 @@ def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[s
             yield _one_rank(rule, context, stream)
         elif stream.seeds:
             yield from _late(rule, context, stream)
+
+
+def _of_release(stream: Stream, context: Context) -> Stream:
+    """A stream without the seeds that do not reach it in the target's release."""
+    assert context.programs is not None
+    for entry in stream.data.get("without", ()):
+        if "unless_mentioned" in entry and context.programs.mentions(entry["unless_mentioned"]):
+            continue
+        if fits_target("", {entry["component"]: entry["release"]}, context.target, False):
+            seeds = [step for step in stream.seeds if not named(step.call.name, entry["names"])]
+            return replace(stream, seeds=seeds)
+    return stream
 
 
 def _excused(stream: Stream, context: Context, program: Program) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from envdoctor.checks.call_patterns import argument, hidden_arguments, named
 from envdoctor.entries import MAIN, Process, Program, Step
-from envdoctor.facts import Call
+from envdoctor.facts import Argument, Call
 from envdoctor.records import dataclass, field
 from envdoctor.regexes import regex
 
@@ -127,7 +127,7 @@ class Roles:
 
     def _for_training(self, call: Call) -> bool:
         """Whether a draw is for the training, and not for a port or a name, and from the global generator."""
-        if any(a.keyword in ("generator", "rng") for a in call.arguments):
+        if any(a.keyword in ("generator", "rng") or _gives_seed(a) for a in call.arguments):
             return False
         if any(self._unseen.search(branch.condition) for branch in call.branch):
             return False  # chooses a seed where none was given
@@ -145,6 +145,12 @@ class Roles:
         if named(call.name, self.parameters["seeds_nothing"]):
             return False
         return any(a.keyword and self._unseen.search(a.keyword) for a in call.arguments)
+
+
+def _gives_seed(given: Argument) -> bool:
+    """Whether a layer, an initializer or an operation is handed a seed of its own."""
+    by_name = given.keyword == "seed" and not (given.is_literal and given.literal is None)
+    return by_name or ((given.keyword or "").endswith("_initializer") and "seed=" in given.text)
 
 
 def _listed(streams: Sequence[Mapping[str, Any]], key: str, name: str) -> tuple[str, ...]:

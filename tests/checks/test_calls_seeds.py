@@ -64,7 +64,7 @@ BAD = {
         "a = TrainingArguments('out', seed=int(time.time()))\nTrainer(args=a).train()\n", [3],
     ),
     "a model of Keras that is made elsewhere": (
-        "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([])\n"
+        "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
         "m = make()\nm.compile(optimizer='sgd', loss='mse')\nm.fit([1], [1])\n", [3],
     ),
     "split by rank": (
@@ -113,8 +113,11 @@ GOOD = {
     f"d.shuffle(seed=42 + dist.get_rank())\n{TRAIN}",
     "the time in a name": "import time\nfrom transformers import Trainer, TrainingArguments\n"
     "a = TrainingArguments(f'out{time.time()}', seed=1)\nTrainer(args=a).train()\n",
-    "a model of Keras that is used only": "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([])\n"
+    "a model of Keras that is used only": "import tensorflow as tf\ndef make():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
     "m = make()\nm.compile(optimizer='sgd', loss='mse')\nm.predict([1])\n",
+    "layers that have their seeds": "import tensorflow as tf\n"
+    "tf.keras.layers.Dense(1, kernel_initializer=tf.keras.initializers.HeNormal(seed=5))\n"
+    "tf.keras.layers.Dropout(0.1, seed=3)\nwith tf.GradientTape():\n    tf.random.uniform([], seed=7)\n",
     "seed + rank": f"{HEAD}import torch.distributed as dist\ntorch.manual_seed(1 + dist.get_rank())\n{TRAIN}",
     "Lightning": f"{HEAD}import lightning as L\nL.seed_everything(1)\nrandom.random()\nnp.random.rand()\n{TRAIN}",
     "accelerate": f"{HEAD}from accelerate.utils import set_seed\nset_seed(1)\nrandom.random()\n{TRAIN}",
@@ -233,3 +236,30 @@ def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch
     assert [f.place.path for f in engine.judge(["train.py", "data.py"]).findings] == ["data.py"]
     engine = Engine(Project(root, root), load_catalog(), book, [book.named("ED401")])
     assert engine.judge(["train.py"]).findings == []
+
+
+KERAS = "import random\nimport tensorflow as tf\n{}m = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nm.compile(loss='mse')\nm.fit(1)\n"
+TF_SEED, RANDOM_SEED = "tf.random.set_seed(1)\n", "random.seed(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("seed", "target", "expected"),
+    [
+        (TF_SEED, "tensorflow-2.15.1", []),
+        (TF_SEED, "tensorflow-2.16.2", [(4, "ED401")]),
+        (RANDOM_SEED, "tensorflow-2.15.1", [(4, "ED401")]),
+        (RANDOM_SEED, "tensorflow-2.16.2", []),
+        (TF_SEED, "", []),
+        (RANDOM_SEED, "", []),
+        (f"import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n{TF_SEED}", "tensorflow-2.16.2", []),
+        ("tf.keras.utils.set_random_seed(1)\n", "tensorflow-2.15.1", []),
+        ("tf.keras.utils.set_random_seed(1)\n", "tensorflow-2.16.2", []),
+        ("", "", [(3, "ED401")]),
+    ],
+)
+def test_what_seeds_layers_of_keras(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, seed: str, target: str, expected: list[tuple[int, str]]
+) -> None:
+    root = tree({"train.py": KERAS.format(seed)})
+    monkeypatch.chdir(root)
+    assert lines(judged(root, target, rules=("ED401",))) == expected

@@ -72,6 +72,10 @@ FAULTS = {
     "Keras without a seed": Fault(
         "tensorflow", KERAS.format(seed=""), KERAS.format(seed="tf.keras.utils.set_random_seed(1)"), 3,
     ),
+    "layers of Keras 3 with TensorFlow's seed": Fault(
+        "tensorflow", KERAS.format(seed="tf.random.set_seed(1)"),
+        KERAS.format(seed="tf.random.set_seed(1); import random; random.seed(1)"), 3,
+    ),
     "random.normal without a seed": Fault(
         "tensorflow", TAPE.format(seed=""), TAPE.format(seed="tf.random.set_seed(1)"), 3,
     ),
@@ -110,5 +114,5 @@ def test_two_runs(fault: Fault, tmp_path: Path) -> None:
 def test_scan(fault: Fault, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(fault.wrong.lstrip(), encoding="utf-8")
     (tmp_path / "right.py").write_text(fault.right.lstrip(), encoding="utf-8")
-    found = scan_json(tmp_path, "--select", "ED401")["findings"]
+    found = scan_json(tmp_path, "--select", "ED401", "--target", "tensorflow-2.21.0")["findings"]
     assert [(f["path"], f["line"]) for f in found] == [("wrong.py", fault.line)]
