@@ -62,7 +62,7 @@ class Text:
 def decode(path: str, data: bytes) -> Text:
     """The text of a file. Bytes that are not UTF-8 are replaced and reported with their line."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Text(data.decode("utf-16", "replace"))
+        return Text(data.decode("utf-16", "replace").replace("\r\n", "\n").replace("\r", "\n"))
     try:
         text = data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
         problems: list[Problem] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envdoctor.facts import Place
@@ -11,7 +11,10 @@ from envdoctor.project import decode
 from envdoctor.regexes import regex
 
 _BOM = b"\xef\xbb\xbf"
+WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+"""Marks of UTF-16 and how the text behind them is read."""
 _LINE_END = regex(rb"\r\n|\r|\n")
+_LINE_END_OF_TEXT = regex(r"\r\n|\r|\n")
 
 
 class FixRefused(Exception):  # noqa: N818  a refusal, with its reason, is no error of the program
@@ -37,25 +40,38 @@ class Span(NamedTuple):
 class FileBytes:
     """The bytes of one file, by line and column of its text as `project.decode` gives it.
 
-    A byte order mark, line endings and bytes that are not UTF-8 stay what they are. `FixRefused`: UTF-16, whose bytes
-    are not mapped.
+    A byte order mark, line endings and bytes that are not UTF-8 stay what they are.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise FixRefused("UTF-16 text is read, but not written")
         self.path = path
         self.data = data
         self.text = decode(path, data).text
         self.lines = self.text.split("\n")
+        self._codec = WIDE.get(data[:2], "utf-8")
         self._starts: list[int] = [0]
         self._ends: list[int] = []
-        for match in _LINE_END.finditer(data):
-            self._ends.append(match.start())
-            self._starts.append(match.end())
+        for start, end in self._line_ends():
+            self._ends.append(start)
+            self._starts.append(end)
         self._ends.append(len(data))
-        if data.startswith(_BOM) and not self.text.startswith("\ufeff"):
+        if self._codec != "utf-8":
+            self._starts[0] = 2
+        elif data.startswith(_BOM) and not self.text.startswith("\ufeff"):
             self._starts[0] = len(_BOM)
+
+    def _line_ends(self) -> Iterator[tuple[int, int]]:
+        """Where each line ending starts and ends."""
+        if self._codec == "utf-8":
+            yield from (match.span() for match in _LINE_END.finditer(self.data))
+            return
+        position, done = 2, 0
+        text = self.data[2:].decode(self._codec, "replace")
+        for match in _LINE_END_OF_TEXT.finditer(text):
+            position += len(text[done : match.start()].encode(self._codec, "surrogatepass"))
+            end = position + 2 * len(match[0])
+            yield position, end
+            position, done = end, match.end()
 
     def newline(self, line: int) -> bytes:
         """The line ending at the end of a line; where it has none, that of the first line, else LF."""
@@ -63,7 +79,7 @@ class FileBytes:
             end = self.data[self._ends[index] : self._starts[index + 1]] if index + 1 < len(self._starts) else b""
             if end:
                 return end
-        return b"\n"
+        return "\n".encode(self._codec)
 
     def offset(self, line: int, column: int) -> int:
         """The offset of the character at a line and column, both from 1. `FixRefused`: there is no such place."""
@@ -71,9 +87,13 @@ class FileBytes:
             raise FixRefused(f"line {line} is not there")
         start = self._starts[line - 1]
         raw = self.data[start : self._ends[line - 1]]
-        if raw.decode("utf-8", "replace") != self.lines[line - 1]:
+        if raw.decode(self._codec, "replace") != self.lines[line - 1]:
             raise FixRefused(f"line {line} does not map onto its bytes")
-        return start + _width(raw, column - 1, line)
+        if self._codec == "utf-8":
+            return start + _width(raw, column - 1, line)
+        if column - 1 > len(self.lines[line - 1]) or "\ufffd" in self.lines[line - 1]:
+            raise FixRefused(f"line {line} has no column {column}, or is not all UTF-16")
+        return start + len(self.lines[line - 1][: column - 1].encode(self._codec))
 
     def span(self, edit: Edit) -> Span:
         """The bytes that an edit replaces, and what it puts there, with the line endings of the file."""
@@ -82,7 +102,8 @@ class FileBytes:
         end = self.offset(place.end_line, place.end_column)
         if end < start:
             raise FixRefused(f"line {place.line}: the place ends before it starts")
-        return Span(start, end, edit.text.encode("utf-8").replace(b"\n", self.newline(place.line)))
+        newline = self.newline(place.line).decode(self._codec)
+        return Span(start, end, edit.text.replace("\n", newline).encode(self._codec))
 
     def apply(self, spans: Iterable[Span]) -> bytes:
         """The bytes with all spans replaced. They must not meet; insertions at one point are made in their order."""

@@ -66,6 +66,19 @@ def test_whole_lines_go_with_one_line_ending(data: bytes, draw: st.DataObject) -
     assert joined in ("\n".join(rest), "\n".join(rest).replace("\n\n", "\n")) or b"\r" in data
 
 
+@given(st.text("a\n\r é漢🙂\ufeff", max_size=12), st.sampled_from(["utf-16-le", "utf-16-be"]), st.data())
+def test_edits_of_utf_16_are_edits_of_its_text(text: str, codec: str, draw: st.DataObject) -> None:
+    mark = "\ufeff".encode(codec)
+    source = FileBytes("x", mark + text.encode(codec))
+    assert source.apply([]) == mark + text.encode(codec)
+    first, last = sorted(draw.draw(st.tuples(st.sampled_from(points(source)), st.sampled_from(points(source)))))
+    after = FileBytes("x", source.apply([source.span(Edit(Place("x", *first, *last), "Né"))]))
+    at_start = sum(len(line) + 1 for line in source.lines[: first[0] - 1]) + first[1] - 1
+    at_end = sum(len(line) + 1 for line in source.lines[: last[0] - 1]) + last[1] - 1
+    assert after.text == source.text[:at_start] + "Né" + source.text[at_end:]
+    assert after.data.startswith(mark)
+
+
 @pytest.mark.parametrize(
     ("data", "newline"), [(b"a\r\nb", b"\r\n"), (b"a\nb", b"\n"), (b"a\rb", b"\r"), (b"ab", b"\n")]
 )
@@ -83,7 +96,8 @@ def test_the_mark_at_the_start_stays() -> None:
 @pytest.mark.parametrize(
     ("data", "place"),
     [
-        ("a".encode("utf-16"), Place("x", 1, 1, 1, 1)),
+        (b"\xff\xfea\0\0\xd8b\0", Place("x", 1, 1, 1, 1)),
+        (b"\xff\xfea\0b", Place("x", 1, 1, 1, 1)),
         (b"a\n", Place("x", 3, 1, 3, 1)),
         (b"a\n", Place("x", 1, 3, 1, 3)),
         (b"a\n", Place("x", 2, 1, 1, 1)),

@@ -35,6 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (b"# caf\xe9\nexport B=1 \xe9=2 NCCL_DETERMINISTIC=1 C=1\r\n", None),
         (LINE + b"\nb\r\nc\rd\n", b"b\r\nc\rd\n"),
         (b"a\n\n" + LINE, b"a\n"),
+        (f"é\r\n{LINE.decode()}\r\nb".encode("utf-16"), "é\r\nb".encode("utf-16")),
     ],
 )
 def test_bytes_are_kept(here: Path, before: bytes, after: bytes | None) -> None:
@@ -57,7 +58,8 @@ TRAINS = b"torch.nn.Linear(4, 1)(x).sum().backward()"
         (b"import torch\ny = '\xf0\x9f\x99\x82'; z = 1\r\n" + TRAINS + b"\r\n",
          b"import torch\n\ntorch.manual_seed(0)\n\ny = '\xf0\x9f\x99\x82'; z = 1\r\n" + TRAINS + b"\r\n"),
         (b"import torch\x0c\n" + TRAINS, b"import torch\x0c\n" + TRAINS),
-        ("import torch\n".encode("utf-16") + TRAINS, "import torch\n".encode("utf-16") + TRAINS),
+        ("import torch\r\nz = 'é🙂'\r\n".encode("utf-16") + TRAINS.decode().encode("utf-16-le"),
+         "import torch\r\n\r\ntorch.manual_seed(0)\r\n\r\nz = 'é🙂'\r\n".encode("utf-16") + TRAINS.decode().encode("utf-16-le")),
     ],
     ids=["CRLF", "mark", "latin-1", "mixed", "form feed", "UTF-16"],
 )  # fmt: skip
