@@ -276,7 +276,7 @@ def _with_values(
     launcher = command.launch.launcher
     for part in listed(value):
         name, equals, given = part.partition("=")
-        if equals and context.catalog.variable(name) is not None:
+        if equals and judged(name, context) is not None:
             place = next((place_of(s) for s in command.given if s.name == name), command.launch.place)
             message = f"{launcher} {flag} takes names only: of {name}={given} the ranks do not get the value"
             remedy = f"export {name}={given} before {launcher}, and {flag}={name} where the image sets it too"
