@@ -17,6 +17,8 @@ from envdoctor.rulebook import Rule
 
 GIVEN = regex(r"(?i)seed|rng|random|generator")
 """Parameters by which a caller can hand over a seed or a generator."""
+GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
+"""What names of functions begin with that seed a global generator, and no object."""
 ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
@@ -114,10 +116,11 @@ def _generator(rule: Rule, context: Context, program: Program, step: Step) -> It
     for group in rule.parameters["generator"]:
         if not named(call.name, group["names"]) or hidden_arguments(call):
             continue
-        if "seeded_by" in group:
-            if _seeded_later(call, program, group["seeded_by"]):
-                continue
-        elif any(not _is_none(a) for a in call.arguments):
+        if "seeded_by" in group and _seeded_later(call, program, group["seeded_by"]):
+            continue
+        if "keywords" in group and any(not _is_none(a) for a in call.arguments):
+            continue
+        if step.at_import and not _drawn_from(call, program):
             continue
         if step.function is not None and any(GIVEN.search(p) for p in step.function.parameters):
             continue
@@ -131,9 +134,14 @@ def _seeded_later(call: Call, program: Program, methods: list[str]) -> bool:
         return True
     for other in facts.calls:
         owner, _, method = other.name.rpartition(".")
-        if method in methods and (owner.startswith((call.name, "?")) or owner == "?"):
+        if method in methods and (owner.startswith(call.name) or not owner.startswith(GLOBAL)):
             return True
     return False
+
+
+def _drawn_from(call: Call, program: Program) -> bool:
+    """Whether the program draws from a generator that a module makes when it is imported."""
+    return any(name.startswith(f"{call.name}().") for name in program.by_name())
 
 
 def _keys(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:

@@ -112,7 +112,7 @@ def _shown(call: Call) -> str:
     return f"{short(call)}({told})"
 
 
-def _choices(conditions: Iterable[Branch]) -> list[Branch]:
+def choices(conditions: Iterable[Branch]) -> list[Branch]:
     """The conditions that may choose between a repeatable and a fast run."""
     return [
         b for b in conditions if b.arm.startswith(("if", "elif", "else", "case")) and not HARMLESS.search(b.condition)
@@ -122,14 +122,12 @@ def _choices(conditions: Iterable[Branch]) -> list[Branch]:
 def _chosen(step: Step, data: Mapping[str, Any]) -> bool:
     """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
     word = data.get("asked_for_by", "")
-    return bool(word) and any(
-        word in b.condition for b in _choices(step.conditions) if b.arm.startswith(("if", "elif"))
-    )
+    return bool(word) and any(word in b.condition for b in choices(step.conditions) if b.arm.startswith(("if", "elif")))
 
 
 def _other_branch(step: Step, wish: Wishes) -> bool:
     """The option is on only under a condition that the wish does not share."""
-    mine = {(b.id, b.arm) for b in _choices(step.conditions)}
+    mine = {(b.id, b.arm) for b in choices(step.conditions)}
     if not mine:
         return any(exclusive(step.conditions, w.conditions) for w in wish.steps)
     if wish.settings and not wish.steps:

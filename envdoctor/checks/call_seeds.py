@@ -59,7 +59,20 @@ def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[s
         elif stream.seeds and all(only_rank_zero(seed.conditions) for seed in stream.seeds):
             yield _one_rank(rule, context, stream)
         elif stream.seeds:
-            yield from _late(rule, context, stream)
+            yield from _late(rule, context, _kept(stream, program))
+
+
+def _kept(stream: Stream, program: Program) -> Stream:
+    """A stream without the weights that a checkpoint replaces wherever they are drawn."""
+    models = stream.data.get("models", ())
+    loads = program.chosen(lambda name: name.endswith(".load_state_dict")) if models else []
+    draws = [d for d in stream.draws if not (named(d.call.name, models) and any(_replaces(load, d) for load in loads))]
+    return replace(stream, draws=draws) if loads else stream
+
+
+def _replaces(load: Step, draw: Step) -> bool:
+    """Whether the weights that are drawn are loaded later on under no further condition."""
+    return load.index > draw.index and load.ordered and set(load.conditions) <= set(draw.conditions)
 
 
 def _of_release(stream: Stream, context: Context) -> Stream:

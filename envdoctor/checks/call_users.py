@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.checks import Context
-from envdoctor.checks.call_wishes import asked_for, launch_settings
+from envdoctor.checks.call_options import choices
+from envdoctor.checks.call_wishes import LEVELS, asked_for, launch_settings, wishes
 from envdoctor.entries import Program
 from envdoctor.entry_modules import Modules
 
@@ -66,8 +67,16 @@ def _importing(modules: Modules, holding: set[str]) -> set[str]:
 
 
 def wanted_by(context: Context, programs: Iterable[Program]) -> Program | None:
-    """The first of some programs that asks for determinism."""
-    return next((p for p in programs if asked_for(p, context.level) == "determinism"), None)
+    """The first of some programs that asks for determinism, and not under a condition."""
+    return next((p for p in programs if _wants(p, context.level)), None)
+
+
+def _wants(program: Program, level: str) -> bool:
+    if asked_for(program, level) != "determinism":
+        return False
+    found = wishes(program)
+    plain = any(not choices(w.conditions) for w in found.steps) or any(not choices(s.branch) for s in found.settings)
+    return plain or level in LEVELS
 
 
 def asked_by_script(context: Context) -> bool:

@@ -30,9 +30,9 @@ OTHERS = {
 """Well-known packages that neither draw random numbers nor touch the accelerator by themselves."""
 DULL = ("os.path.", "os.environ", "os.getenv", "sys.path", "sys.std")
 METHODS = {
-    "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch", "manual_seed", "manual_seed_all", "no_sync",
-    "options", "Process", "_register_builtin_comm_hook", "register_comm_hook", "remote", "seed", "set_epoch",
-    "shard", "shuffle", "split", "step", "submit", "train", "train_batch", "train_test_split",
+    "Process", "_register_builtin_comm_hook", "all_reduce", "backward", "compile", "cuda", "fit", "init", "launch",
+    "load_state_dict", "manual_seed", "manual_seed_all", "no_sync", "options", "register_comm_hook", "remote", "seed",
+    "set_epoch", "shard", "shuffle", "split", "step", "submit", "train", "train_batch", "train_test_split",
     "use_deterministic_algorithms", "zero_grad",
 }  # fmt: skip
 """Methods kept although the object cannot be told: they say that a file trains, draws or sends to workers."""

@@ -56,6 +56,7 @@ def test_flags_of_a_build(judge: Judge, setup: str, expected: list[int]) -> None
     ("train", "level", "expected"),
     [
         (f"import pkg.ops\n{STRICT}{TRAIN}", "auto", [2]),
+        (f"import pkg.ops\n{SEEDED}if args.exact:\n    torch.use_deterministic_algorithms(True)\n{TRAIN}", "auto", []),
         (f"from pkg import ops\n{SEEDED}{TRAIN}", "auto", []),
         (f"from pkg import ops\n{SEEDED}{TRAIN}", "run-to-run", [2]),
         (f"from pkg import ops\n{STRICT}{TRAIN}", "hygiene", []),

@@ -47,6 +47,10 @@ BAD = {
         f"{HEAD}from torch.utils.data.distributed import DistributedSampler\nimport torch.distributed as dist\n"
         f"{SEEDS}s = DistributedSampler([], seed=dist.get_rank())\ns.set_epoch(0)\n{TRAIN}", [9],
     ),
+    "weights that a checkpoint may replace": (
+        f"{HEAD}net = torch.nn.Linear(4, 1)\nif args.resume:\n    net.load_state_dict(torch.load('a'))\n{SEEDS}"
+        "net(torch.ones(4)).sum().backward()\n", [4],
+    ),
     "shuffled by rank, by its place": (
         f"{HEAD}from datasets import load_dataset\nimport torch.distributed as dist\n"
         f"{SEEDS}load_dataset('x', streaming=True).shuffle(42 + dist.get_rank())\n{TRAIN}", [9],
@@ -106,6 +110,11 @@ def test_faults(tree: Tree, monkeypatch: pytest.MonkeyPatch, code: str, expected
 GOOD = {
     "all streams": f"{HEAD}{SEEDS}random.random()\nnp.random.rand()\n{TRAIN}",
     "conditional seeds may be on": f"{HEAD}if args.seed is not None:\n    torch.manual_seed(args.seed)\n{TRAIN}",
+    "seeded by a method": f"{HEAD}{SEEDS}r = random.Random()\nr.seed(7)\nr.random()\n{TRAIN}",
+    "a generator that its holder seeds": f"{HEAD}{SEEDS}class Net:\n    def __init__(self):\n        self.rng = torch.Generator()\n"
+    f"class Whole:\n    def __init__(self):\n        self.model = Net()\n        self.model.rng.manual_seed(3)\nWhole()\n{TRAIN}",
+    "weights that a checkpoint replaces": f"{HEAD}net = torch.nn.Linear(4, 1)\nnet.load_state_dict(torch.load('a'))\n{SEEDS}"
+    "net(torch.ones(4)).sum().backward()\n",
     "each rank shuffles its own part": f"{HEAD}from datasets import load_dataset\nimport torch.distributed as dist\n"
     f"{SEEDS}d = load_dataset('x').shard(8, dist.get_rank())\nd.shuffle(42 + dist.get_rank())\n{TRAIN}",
     "parts by node": f"{HEAD}from datasets import load_dataset\nfrom datasets.distributed import split_dataset_by_node\n"
@@ -263,3 +272,17 @@ def test_what_seeds_layers_of_keras(
     root = tree({"train.py": KERAS.format(seed)})
     monkeypatch.chdir(root)
     assert lines(judged(root, target, rules=("ED401",))) == expected
+
+
+@pytest.mark.parametrize(("draws", "expected"), [("", []), ("def jitter():\n    return mine.random()\n", [2])])
+def test_a_generator_that_a_module_makes_counts_where_it_is_drawn_from(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, draws: str, expected: list[int]
+) -> None:
+    root = tree(
+        {
+            "kit.py": f"import random\nmine = random.Random()\n{draws}",
+            "train.py": f"{HEAD}import kit\n{SEEDS}kit.jitter()\n{TRAIN}",
+        }
+    )
+    monkeypatch.chdir(root)
+    assert [f.place.line for f in judged(root, rules=("ED401",)) if f.place.path == "kit.py"] == expected
