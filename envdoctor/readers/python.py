@@ -52,4 +52,5 @@ def _read(source: Source, kind: str, with_calls: bool) -> FileFacts:
     facts.settings.sort(key=lambda fact: fact.order)
     facts.launches.sort(key=lambda fact: fact.order)
     facts.uses.sort(key=lambda fact: fact.order)
+    emit.outline.release()
     return facts

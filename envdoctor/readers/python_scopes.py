@@ -144,6 +144,14 @@ class Outline:
         self.functions: dict[str, Scope] = {}
         self.imported: set[str] = set()
 
+    def release(self) -> None:
+        """Let go of scopes, which hold each other through their bindings: the tree goes at once, without a search."""
+        for scope in (self.module, *self.functions.values()):
+            scope.table.clear()
+            scope.returns.clear()
+        self.functions.clear()
+        self.statements.clear()
+
 
 def outline(tree: ast.Module, code: Code) -> Outline:
     """The statements of a file with their blocks, and the names they bind."""
