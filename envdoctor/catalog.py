@@ -292,6 +292,8 @@ class Catalog:
 
         self._raw: Mapping[str, str] = table["variables"]
         self._made: dict[str, Variable] = {}
+        self.memory: dict[object, Any] = {}
+        """What checks found out about names; it holds for this catalogue."""
         self._parsers: Mapping[str, Any] = table["parsers"]
         self._triggers = tuple(token.encode() for token in table["triggers"])
         self._real = tuple(table["real"])

@@ -99,10 +99,16 @@ def _line(path: str, line: int) -> Place:
     return Place(path, line, 1, line, 1)
 
 
+def shortest(tokens: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The tokens in order, without those that hold another one: a file with such a one is found by the other."""
+    every = sorted(set(tokens))
+    return tuple(t for t in every if not any(other in t for other in every if other != t))
+
+
 def is_test(path: str) -> bool:
     """A file that tests the project: what it reads is no use of a variable by the project."""
-    parts = PurePosixPath(path.lower()).parts
-    return bool(parts) and (bool(TEST_PARTS & set(parts)) or parts[-1].startswith("test_") or "_test." in parts[-1])
+    parts = path.lower().split("/")
+    return not TEST_PARTS.isdisjoint(parts) or parts[-1].startswith("test_") or "_test." in parts[-1]
 
 
 @dataclass(slots=True)
@@ -156,7 +162,7 @@ class Project:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")) and not is_binary(data):
             data = decode(path, data).text.encode("utf-8", "replace")  # triggers are looked for in bytes
         kind = readers.kind_of(path, data[:HEAD], self.docs)
-        if kind is None or not (any(trigger in data for trigger in self.triggers) or self._may_enter(kind, data)):
+        if kind is None or not (any(map(data.__contains__, self.triggers)) or self._may_enter(kind, data)):
             return None
         if refused := _refused(kind, data):
             facts = FileFacts(path, kind, problems=[Problem(refused, _line(path, 1))])
@@ -179,7 +185,7 @@ class Project:
 
     def _may_enter(self, kind: str, data: bytes) -> bool:
         """Whether a file may be the entry of a program that some rule follows."""
-        if kind not in ("python", "notebook") or not any(trigger in data for trigger in self.entry_triggers):
+        if kind not in ("python", "notebook") or not any(map(data.__contains__, self.entry_triggers)):
             return False
         return kind == "notebook" or RUNS.search(data) is not None
 

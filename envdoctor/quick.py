@@ -135,13 +135,14 @@ def _keep_triggers(base: str, signature: str) -> None:
     """Leave the tokens of all rules and variables for the next scan; those that hold another one add nothing."""
     from envdoctor.catalog import load_catalog
     from envdoctor.engine import entry_triggers
+    from envdoctor.project import shortest
     from envdoctor.rulebook import load_rulebook
 
     rules = load_rulebook()
     every = {t.encode() for rule in rules for t in rule.triggers}.union(
         load_catalog().triggers(), entry_triggers(rules)
     )
-    tokens = sorted(t for t in every if not any(other in t for other in every if other != t))
+    tokens = shortest(every)
     kept.write(f"{base}/{TRIGGERS}", b"\0".join([_mark(signature, tokens), *tokens]))
 
 

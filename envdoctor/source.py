@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import accumulate
 
 from envdoctor.facts import Place
 from envdoctor.records import dataclass, field
@@ -25,11 +26,8 @@ class Source:
     def starts(self) -> list[int]:
         """Offsets at which the lines of `text` begin."""
         if not self._starts:
-            self._starts = [0]
-            position = self.text.find("\n")
-            while position != -1:
-                self._starts.append(position + 1)
-                position = self.text.find("\n", position + 1)
+            lines = self.text.split("\n")
+            self._starts = [0, *accumulate([len(line) + 1 for line in lines[:-1]])]
         return self._starts
 
     def point(self, offset: int) -> tuple[int, int]:

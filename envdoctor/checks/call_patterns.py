@@ -176,10 +176,11 @@ def any_named(names: Iterable[str], patterns: Sequence[str]) -> bool:
 class Table:
     """Patterns with their data, by the names of calls: most calls have none."""
 
-    __slots__ = ("_by_name", "entries")
+    __slots__ = ("_by_name", "_every", "entries")
 
     def __init__(self, tables: Sequence[Mapping[str, Any]]) -> None:
         self.entries = [(pattern(data), data) for data in tables]
+        self._every = Named([name for entry, _ in self.entries for name in entry.names])
         self._by_name: dict[str, list[tuple[Pattern, Mapping[str, Any]]]] = {}
 
     def knows(self, name: str) -> bool:
@@ -189,7 +190,8 @@ class Table:
     def _candidates(self, name: str) -> list[tuple[Pattern, Mapping[str, Any]]]:
         candidates = self._by_name.get(name)
         if candidates is None:
-            candidates = self._by_name[name] = [entry for entry in self.entries if named(name, entry[0].names)]
+            fitting = [entry for entry in self.entries if named(name, entry[0].names)] if self._every(name) else []
+            candidates = self._by_name[name] = fitting
         return candidates
 
     def of(self, call: Call) -> list[tuple[Pattern, Mapping[str, Any]]]:

@@ -61,8 +61,7 @@ def conf_file(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """A conf file with the other vendor's name, in the tree or written by a script: never read here."""
     platform = context.target.platform
     old = at_least(context.target.versions.get("rocm", ""), FIRST_RCCL_CONF) is False
-    named = any(s.name == "NCCL_CONF_FILE" for unit in context.units for s in unit.facts.settings)
-    if platform not in ("cuda", "rocm") or old or named:
+    if platform not in ("cuda", "rocm") or old:
         return
     wrong, right = ("nccl.conf", "rccl.conf") if platform == "rocm" else ("rccl.conf", "nccl.conf")
     seen: set[str] = set()
@@ -73,6 +72,8 @@ def conf_file(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         written = fact.scope.name if fact.scope.kind == "file" else fact.place.path
         if PurePosixPath(written).name.lstrip(".") != wrong or written in seen:
             continue
+        if any(s.name == "NCCL_CONF_FILE" for unit in context.units for s in unit.facts.settings):
+            return
         seen.add(written)
         library = "RCCL" if platform == "rocm" else "NCCL"
         message = f"{PurePosixPath(written).name} is never read here: {library} reads {right}"

@@ -33,7 +33,12 @@ def judge(name: str, catalog: Catalog, target: Target) -> Verdict | None:
     """The verdict on a name, or None where nothing is wrong or nothing is known."""
     variable = catalog.variable(name)
     if variable is None:
-        return _unlisted(name, catalog, target)
+        known = (*sorted(target.versions.items()), *sorted(target.minimums.items()))
+        question = (name, target.platform, target.gpus, known, *(reason.holds for reason in target.reasons))
+        if question not in catalog.memory:
+            catalog.memory[question] = _unlisted(name, catalog, target)
+        verdict: Verdict | None = catalog.memory[question]
+        return verdict
     if variable.status in ("ghost", "documented-only"):
         return _ghost(variable, catalog, target)
     if variable.status in ("build-time", "debug-build", "incidental") or variable.platform not in ("both", *OURS):

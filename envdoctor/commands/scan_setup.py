@@ -14,7 +14,7 @@ from envdoctor.config import Complaint, Config
 from envdoctor.config_paths import ByPath
 from envdoctor.engine import selected, unknown_selectors
 from envdoctor.errors import UserError
-from envdoctor.project import Project
+from envdoctor.project import Project, shortest
 from envdoctor.rulebook import Rule, Rulebook, load_rulebook
 from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
@@ -40,7 +40,7 @@ class Setup(NamedTuple):
         config = self.config
         triggers = {t.encode() for rule in self.rules for t in rule.triggers} | set(self.catalog.triggers())
         fixed = _target(config.target)
-        made = Project(self.base, config.root.resolve(), config.exclude, fixed, tuple(sorted(triggers)), docs=docs)
+        made = Project(self.base, config.root.resolve(), config.exclude, fixed, shortest(triggers), docs=docs)
         targets = {pattern: parse_target(text) for pattern, text in config.targets.items()}
         made.targets = ByPath(targets, config.root.resolve(), self.base)
         return made

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from envdoctor.regexes import regex
 
 READERS = {
@@ -55,8 +53,8 @@ _ENV_FILE = regex(r".*\.env(?:[._-][\w-]+)*|(?:.*[_-])?env(?:[_-]?(?:vars?|file)
 
 def kind_of(path: str, head: bytes = b"", docs: bool = False) -> str | None:
     """The kind of a file; None: not ours to read. `docs`: documents are read too, for the code blocks in them."""
-    name = _bare(PurePosixPath(path).name.lower())
-    suffix = PurePosixPath(name).suffix
+    name = _bare(path.rpartition("/")[2].lower())
+    suffix = _suffix(name)
     if kind := NAMES.get(name) or SUFFIXES.get(suffix):
         return (shebang_kind(head) or kind) if kind == "shell" and head.startswith(b"#!") else kind
     if variant := _VARIANT.match(name):
@@ -75,9 +73,15 @@ def kind_of(path: str, head: bytes = b"", docs: bool = False) -> str | None:
 def _bare(name: str) -> str:
     """A name without what makes it a template (`job.yaml.j2`, `job.yaml-template`)."""
     name = name.removesuffix("-template")
-    while (suffix := PurePosixPath(name).suffix) in TEMPLATE_SUFFIXES:
+    while (suffix := _suffix(name)) in TEMPLATE_SUFFIXES:
         name = name[: -len(suffix)]
     return name
+
+
+def _suffix(name: str) -> str:
+    """The last suffix of a name, as `pathlib` has it; called for each file of a tree."""
+    at = name.rfind(".")
+    return name[at:] if 0 < at < len(name) - 1 else ""
 
 
 def shebang_kind(head: bytes) -> str | None:
