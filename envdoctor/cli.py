@@ -53,8 +53,8 @@ def parser(chosen: str | None) -> argparse.ArgumentParser:
     return main_parser
 
 
-def _run(chosen: str | None, words: Sequence[str]) -> int:
-    arguments = parser(chosen).parse_args(words)
+def _run(chosen: str | None, words: Sequence[str], given: argparse.Namespace | None = None) -> int:
+    arguments = given or parser(chosen).parse_args(words)
     status: int = command(arguments.command).run(arguments)
     return status
 
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[:1] == ["scan"]:
             from envdoctor import quick
 
-            return quick.answer(words[1:], lambda: _run(chosen, words))
+            return quick.answer(words[1:], lambda given: _run(chosen, words, given))
         return _run(chosen, words)
     except UserError as error:
         print(f"envdoctor: {error}", file=sys.stderr)

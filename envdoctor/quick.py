@@ -24,17 +24,22 @@ VALUED = {"--target", "--level", "--select", "--ignore", "--exclude", "--fail-on
 """Those with one."""
 NO_CACHE = "--no-cache"
 TRIGGERS = "triggers"
-"""The name of the file with the tokens that a file of interest holds, beside the answers."""
+"""The first word of the name of the file with the tokens that a file of interest holds, beside the answers."""
+DEFAULTS = "defaults"
+"""The first word of the name of the file with the arguments of a scan that is given none."""
 NOTHING = "No findings in 0 files with settings\n"
 SURROUNDINGS = ("NO_COLOR", "TERM", "COLUMNS", "XDG_CACHE_HOME", "LC_ALL", "LANG", "PYTHONIOENCODING", "PYTHONUTF8")
 """Parts of the environment that the answer may depend on; what begins with GIT_ does as well."""
 
 
-def answer(words: Sequence[str], run: Callable[[], int]) -> int:
-    """The exit status of `envdoctor scan`: from what is kept, else by `run`, whose answer is kept."""
+def answer(words: Sequence[str], run: Callable[[Any], int]) -> int:
+    """The exit status of `envdoctor scan`: from what is kept, else by `run`, whose answer is kept.
+
+    `run` is given the arguments where they can be told without argparse, else None.
+    """
     base = kept.folder() if _may_keep(words) else None
     if base is None or _scanned(base, words):
-        return run()
+        return run(None)
     try:
         signature = kept.signature()
         triggers = _triggers(base, signature)
@@ -43,15 +48,46 @@ def answer(words: Sequence[str], run: Callable[[], int]) -> int:
             return 0
         path = f"{base}/{journal.digest(_question(words, signature))}"
         found = kept.load(path) if NO_CACHE not in words else None
+        given = _arguments(base, signature, words)
     except (OSError, ValueError):
-        return run()
+        return run(None)
     if found is not None:
         sys.stdout.write(found.out)
         return found.status
-    status = run() if NO_CACHE in words else _made(path, signature, run)
+    status = run(given) if NO_CACHE in words else _made(path, signature, lambda: run(given))
     if not triggers:
         _keep_triggers(base, signature)
+        _keep_defaults(base, signature)
     return status
+
+
+def _arguments(base: str, signature: str, words: Sequence[str]) -> Any:
+    """What argparse makes of paths and switches, by what it made of no word at all; None where it has to be asked."""
+    if any(word.startswith("-") and word not in FLAGS and word != NO_CACHE for word in words):
+        return None
+    import marshal
+    from types import SimpleNamespace
+
+    try:
+        with open(f"{base}/{DEFAULTS}-{signature}", "rb", 0) as file:
+            mark, _, data = file.read().partition(b"\0")
+    except OSError:
+        return None
+    if mark != _mark(signature, [data]):
+        return None
+    values = {"command": "scan", **marshal.loads(data), "paths": [word for word in words if not word.startswith("-")]}
+    values.update({word[2:].replace("-", "_"): True for word in words if word.startswith("-")})
+    return SimpleNamespace(**values)
+
+
+def _keep_defaults(base: str, signature: str) -> None:
+    """Leave what argparse makes of `envdoctor scan` for the next scan."""
+    import marshal
+
+    from envdoctor.cli import parser
+
+    data = marshal.dumps(vars(parser("scan").parse_args(["scan"])))
+    kept.write(f"{base}/{DEFAULTS}-{signature}", _mark(signature, [data]) + b"\0" + data)
 
 
 def _scanned(base: str, words: Sequence[str]) -> bool:
@@ -62,7 +98,8 @@ def _scanned(base: str, words: Sequence[str]) -> bool:
 
 def _may_keep(words: Sequence[str]) -> bool:
     """Whether all words are paths and options that write nothing, read nothing else and show one report."""
-    expected = False
+    expected = closed = False
+    paths = 0
     for word in words:
         if expected:
             if ":" in word or word.startswith("-"):
@@ -74,6 +111,11 @@ def _may_keep(words: Sequence[str]) -> bool:
                 expected = not given
             elif word not in FLAGS and word != NO_CACHE:
                 return False
+            closed = paths > 0
+        elif closed:
+            return False  # argparse takes no paths before and behind an option
+        else:
+            paths += 1
     return not expected
 
 
@@ -120,7 +162,7 @@ def _configured(path: str) -> bool:
 def _triggers(base: str, signature: str) -> list[bytes]:
     """The tokens of all rules and variables, as an earlier scan of this version left them; none where none did."""
     try:
-        with open(f"{base}/{TRIGGERS}", "rb", 0) as file:
+        with open(f"{base}/{TRIGGERS}-{signature}", "rb", 0) as file:
             mark, *tokens = file.read().split(b"\0")
     except OSError:
         return []
@@ -143,7 +185,7 @@ def _keep_triggers(base: str, signature: str) -> None:
         load_catalog().triggers(), entry_triggers(rules)
     )
     tokens = shortest(every)
-    kept.write(f"{base}/{TRIGGERS}", b"\0".join([_mark(signature, tokens), *tokens]))
+    kept.write(f"{base}/{TRIGGERS}-{signature}", b"\0".join([_mark(signature, tokens), *tokens]))
 
 
 class _Copied:

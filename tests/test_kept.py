@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, envdoctor
 
 from envdoctor import journal, kept, quick
-from envdoctor.cli import main
+from envdoctor.cli import main, parser
 
 Tree = Callable[[Mapping[str, str]], Path]
 Scan = Callable[..., tuple[int, str, str]]
@@ -89,10 +89,8 @@ def scan(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def answers(cache: Path) -> dict[Path, int]:
-    """The kept answers and when each was written."""
-    folder = cache / "envdoctor/answers"
-    found = [p for p in folder.glob("*") if p.name != quick.TRIGGERS and not p.name.startswith("facts-")]
-    return {p: p.stat().st_mtime_ns for p in found}
+    """The kept answers and when each was written; all other files have a word in front of their hash."""
+    return {p: p.stat().st_mtime_ns for p in (cache / "envdoctor/answers").glob("*") if "-" not in p.name}
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -170,10 +168,11 @@ def test_a_broken_answer_is_no_answer(project: Path, scan: Scan, cache: Path) ->
 def test_broken_triggers_are_none(tree: Tree, scan: Scan, cache: Path) -> None:
     root = tree({"a.sh": "export NCCL_DETERMINISTIC=1\n"})
     first = scan(root, "a.sh")
-    path = cache / "envdoctor/answers" / quick.TRIGGERS
-    for data in broken(path.read_bytes()).values():
-        path.write_bytes(data)
-        assert scan(root, "a.sh") == first
+    for name in (quick.TRIGGERS, quick.DEFAULTS):
+        (path,) = (cache / "envdoctor/answers").glob(f"{name}-*")
+        for data in broken(path.read_bytes()).values():
+            path.write_bytes(data)
+            assert scan(root, "a.sh", "--no-cache") == first
 
 
 def test_a_cache_that_others_can_write_to_is_not_used(project: Path, scan: Scan, cache: Path) -> None:
@@ -224,7 +223,7 @@ def test_scans_at_the_same_time_agree(project: Path, cache: Path) -> None:
 def test_options_that_write_or_read_more_are_not_kept(project: Path, scan: Scan, cache: Path) -> None:
     for words in (
         ["--output", "out.txt"], ["--format", "json:out.json"], ["--write-baseline", "b.json"], ["--baseline", "b.json"],
-        ["--show-files"], ["--diff"], ["--stdin-filename", "x.sh"],
+        ["--show-files"], ["--diff"], ["a", "--hints", "b"], ["--stdin-filename", "x.sh"],
     ):  # fmt: skip
         assert not quick._may_keep(words)
     scan(project, "--output", str(cache / "out.txt"))
@@ -273,6 +272,26 @@ def test_a_file_without_a_token_is_answered_at_once(tree: Tree, scan: Scan, text
     assert base is not None
     assert quick._is_quiet(words, quick._triggers(base, kept.signature())) is quiet
     assert scan(root, *words)[1:] == scan(root, *words, "--hints", "--no-cache")[1:] or not quiet
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["a.sh"], ["--hints", "a.sh", "b.sh"], ["--no-cache", *sorted(quick.FLAGS), "."], ["a", "b", "--docs"]],
+)
+def test_plain_arguments_are_told_as_argparse_tells_them(project: Path, scan: Scan, words: list[str]) -> None:
+    scan(project)
+    base = kept.folder()
+    assert base is not None
+    told = quick._arguments(base, kept.signature(), words)
+    assert vars(told) == vars(parser("scan").parse_args(["scan", *words]))
+
+
+@pytest.mark.parametrize("words", [["--level", "hygiene"], ["--format=json"], ["--nonsense"], ["--hint"], ["-h"]])
+def test_other_arguments_are_left_to_argparse(project: Path, scan: Scan, words: list[str]) -> None:
+    scan(project)
+    base = kept.folder()
+    assert base is not None
+    assert quick._arguments(base, kept.signature(), words) is None
 
 
 def test_a_configuration_is_never_skipped(tree: Tree, scan: Scan) -> None:

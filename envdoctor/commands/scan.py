@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from envdoctor import discovery, reports
 from envdoctor.commands.scan_arguments import add_arguments as add_arguments
@@ -17,6 +17,9 @@ from envdoctor.findings import SEVERITIES
 from envdoctor.project import Project
 from envdoctor.reports import outputs, progress
 from envdoctor.reports.outputs import Output
+
+if TYPE_CHECKING:
+    import argparse
 
 FIXES_SHOWN = {"html", "json", "markdown", "sarif", "statistics", "statistics-json"}
 """Formats that say how a finding can be put right, edit by edit, or how many can."""

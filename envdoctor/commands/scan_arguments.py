@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor import config as configuration
 from envdoctor import reports
 from envdoctor.reports.outputs import output
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

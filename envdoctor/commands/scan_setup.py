@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -20,6 +19,8 @@ from envdoctor.rulefiles import suggestion
 from envdoctor.targets import Target, TargetError, parse_target
 
 if TYPE_CHECKING:
+    import argparse
+
     from envdoctor.own_rules import OwnFile
 
 T = TypeVar("T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,8 @@ class Output(NamedTuple):
 
 def output(text: str) -> Output:
     """`sarif:out.sarif` or `text`, for argparse."""
+    import argparse
+
     name, colon, file = text.partition(":")
     if name not in reports.FORMATS:
         raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(sorted(reports.FORMATS))}")
