@@ -163,11 +163,11 @@ def save(path: str, answer: Answer, notes: Journal) -> None:
 
 
 def write(path: str, data: bytes) -> None:
-    """Write a file as a whole or not at all; one that cannot be written is no loss."""
+    """Write a file, for the user alone, as a whole or not at all; one that cannot be written is no loss."""
     part = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(part, "wb", 0) as file:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(data)
         os.replace(part, path)
     except OSError:

@@ -183,6 +183,13 @@ def test_a_cache_that_others_can_write_to_is_not_used(project: Path, scan: Scan,
     assert list(folder.iterdir()) == []
 
 
+def test_what_is_kept_is_for_the_user_alone(project: Path, scan: Scan, cache: Path) -> None:
+    scan(project)
+    folder = cache / "envdoctor/answers"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
 @pytest.mark.parametrize("blocked", ["envdoctor", "envdoctor/answers"])
 def test_a_scan_without_a_cache_is_a_scan(project: Path, scan: Scan, cache: Path, blocked: str) -> None:
     (cache / blocked).parent.mkdir(parents=True, exist_ok=True)
