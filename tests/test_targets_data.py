@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ import tomli
 from envdoctor.rulefiles import rules_dir
 from envdoctor.targets import TargetDataError, combine, hints_in
 from envdoctor.targets_data import build
-from envdoctor.targets_table import Hint, Table, table, table_from
+from envdoctor.targets_table import Hint, Names, Table, table, table_from
 from envdoctor.targets_versions import at_least, series
 
 FOLDER = rules_dir() / "targets"
@@ -248,3 +249,14 @@ def test_the_table_that_is_used_is_the_one_of_the_files() -> None:
     loaded: Table = table()
     assert loaded.data == KNOWN.data
     assert [h.id for h in loaded.hints] == [h.id for h in KNOWN.hints]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["dockerfile", "*.sh", "requirements*.txt", "a*", "*", "*.*.yml", "job.?", "[ab]*.sh"]
+)
+@pytest.mark.parametrize(
+    "name", ["dockerfile", "a.sh", ".sh", "requirements.txt", "requirements-a.txt", "requirementstxt", "a", "", "x.y.yml", "job.1"]
+)  # fmt: skip
+def test_names_are_compared_as_fnmatch_does(pattern: str, name: str) -> None:
+    assert Names([pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)
+    assert Names(["other", pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)
