@@ -84,6 +84,7 @@ def main() -> int:
         shutil.copytree(arguments.tree, tree, symlinks=True)
         environment = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
+        time.sleep(3)  # answers about a folder that changed this moment are not kept
         runs: dict[str, list[Figure]] = {}
         for count in range(arguments.runs + 1):
             for name, command in commands(small, not arguments.files).items():
