@@ -104,10 +104,11 @@ def smoke(checks: Checks) -> None:
 
 def trace(checks: Checks) -> None:
     """One ghost, one misnamed, one real and one late setting told apart in a traced AllReduce."""
-    env = {"NCCL_DETERMINISTIC": "1", "RCCL_ALGO": "Tree", "NCCL_PROTO": "Simple", "NCCL_HOSTID": ""}
-    env.pop("NCCL_HOSTID")
     output = checks.out / "trace.json"
     ranks = str(min(2, len(smi("name"))))
+    # NCCL 2.28.9 asks for its tuning only where there is something to tune: not for a single rank.
+    real = {"NCCL_DEBUG": "VERSION"} if ranks == "1" else {"NCCL_DEBUG": "VERSION", "NCCL_PROTO": "Simple"}
+    env = {"NCCL_DETERMINISTIC": "1", "RCCL_ALGO": "Tree", **real}
     words = ["-m", "envdoctor", "trace", "--output", str(output), "--", sys.executable, "-m", "torch.distributed.run"]
     result = checks.run("trace", sys.executable, *words, f"--nproc_per_node={ranks}", "tests/gpu/allreduce.py", env=env)
     checks.holds("the traced program's own output and status", result.returncode == 0 and "sum" in result.stdout)
@@ -116,7 +117,8 @@ def trace(checks: Checks) -> None:
     print(json.dumps(asked), {n: settings.get(n, {}).get("late") for n in asked})
     checks.holds("ghost never asked for", asked["NCCL_DETERMINISTIC"] == [] and "NCCL_DETERMINISTIC" in settings)
     checks.holds("misnamed never asked for", asked["RCCL_ALGO"] == [] and "RCCL_ALGO" in settings)
-    checks.holds("real asked for by libnccl", any("nccl" in library for library in asked["NCCL_PROTO"]))
+    for name in real:
+        checks.holds(f"{name} asked for by libnccl", any("nccl" in library for library in asked[name]))
     checks.holds("late said to be late", settings.get("NCCL_BUFFSIZE", {}).get("late"))
 
 
