@@ -72,7 +72,7 @@ FAULTS = {
     "Keras without a seed": Fault(
         "tensorflow", KERAS.format(seed=""), KERAS.format(seed="tf.keras.utils.set_random_seed(1)"), 3,
     ),
-    "layers of Keras 3 with TensorFlow's seed": Fault(
+    "layers of Keras with TensorFlow's seed": Fault(
         "tensorflow", KERAS.format(seed="tf.random.set_seed(1)"),
         KERAS.format(seed="tf.random.set_seed(1); import random; random.seed(1)"), 3,
     ),
