@@ -50,6 +50,7 @@ def _record(cls: type, frozen: bool) -> type:
         late += [("__eq__", _equality), *([("__hash__", _hash)] if frozen else [])]
         space["__hash__"] = None
     space = {"__repr__": _repr, "__getstate__": _state, "__setstate__": _set_state, **space}
+    space["__qualname__"] = cls.__qualname__
     space["__slots__"] = tuple(item.name for item in own)
     space["__record_fields__"] = fields_of
     space["__match_args__"] = tuple(item.name for item in fields_of if item.init)
