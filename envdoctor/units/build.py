@@ -53,11 +53,10 @@ class Builder:
         self.tree = Tree(self.project.base, self.project.root)
 
     def units(self, read: Sequence[FileFacts]) -> list[Unit]:
-        """One unit for each file that sets or launches something, and for each that sources one with assignments that
-        only a shell sees."""
+        """One unit for each file that sets or launches something, and for each that sources one that sets something."""
         mine = {facts.path: facts for facts in read if facts.settings or facts.launches or facts.calls}
-        left_bare = [facts for facts in mine.values() if self._is_bare(facts)]
-        for facts in self._sourcing([f.path for f in left_bare]) if left_bare else ():
+        sourced = [facts.path for facts in mine.values() if self._is_sourced(facts)]
+        for facts in self._sourcing(sourced) if sourced else ():
             mine.setdefault(facts.path, facts)
         for facts in self._beside_nodes(mine):
             mine.setdefault(facts.path, facts)
@@ -122,10 +121,11 @@ class Builder:
 
         return programs_of(facts, followed, self.project.text) if found else []
 
-    def _is_bare(self, facts: FileFacts) -> bool:
-        """A shell file that launches nothing and assigns something that it does not export."""
+    def _is_sourced(self, facts: FileFacts) -> bool:
+        """A shell file that launches nothing and sets something that matters: for the scripts that source it."""
         return facts.kind == "shell" and not facts.launches and any(
-            s.exported == "no" and s.channel == "shell" and (self.wanted is None or self.wanted(s.name))
+            s.channel == "shell" and s.op in ("set", "default", "append", "export")
+            and (self.wanted is None or self.wanted(s.name))
             for s in facts.settings
         )  # fmt: skip
 
