@@ -67,7 +67,7 @@ def decode(path: str, data: bytes) -> Text:
         text = data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
         problems: list[Problem] = []
     except UnicodeDecodeError as error:
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         line = data.count(b"\n", 0, error.start) + 1
         problems = [Problem("not UTF-8; the bytes that are not were replaced and the rest was read", _line(path, line))]
     if "\0" in text:

@@ -55,6 +55,12 @@ def test_no_edit_changes_nothing(data: bytes) -> None:
     assert source.apply([source.span(Edit(Place("x", 1, 1, 1, 1), ""))]) == data
 
 
+def test_a_mark_is_no_character_whatever_follows_it() -> None:
+    source = FileBytes("x", b"\xef\xbb\xbfA=1\n\xe9")
+    assert source.text == "A=1\n\ufffd"
+    assert source.apply([source.span(Edit(Place("x", 1, 1, 1, 2), "B"))]) == b"\xef\xbb\xbfB=1\n\xe9"
+
+
 @given(FILES, st.data())
 def test_whole_lines_go_with_one_line_ending(data: bytes, draw: st.DataObject) -> None:
     source = FileBytes("x", data)
