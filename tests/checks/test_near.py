@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from envdoctor.catalog import load_catalog
@@ -73,6 +73,7 @@ def test_no_guessing(name: str) -> None:
 def test_a_suggestion_is_real_and_never_the_name_itself(name: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(name) - 1))
     slip = name[:cut] + name[cut + 1 :]
+    assume(slip not in REAL)  # VHSAKMT_DEBUG_LEVEL without its first letter is another real name, and no slip
     meant = nearest(slip)
     assert meant is None or (meant in REAL and meant != slip)
 
