@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from envdoctor import discovery, journal, kept_facts, readers
 from envdoctor.config_paths import ByPath
-from envdoctor.facts import FileFacts, Place, Problem
+from envdoctor.decoding import LARGEST, LARGEST_NOTEBOOK, decode, is_binary, line_of, refused
+from envdoctor.facts import FileFacts, Problem
 from envdoctor.links import Links
 from envdoctor.records import dataclass, field, replace
 from envdoctor.regexes import regex
@@ -21,13 +22,8 @@ from envdoctor.targets import Target, folders_near, hint_files, infer
 if TYPE_CHECKING:
     from envdoctor.entries import Programs
 
-LARGEST = 5_000_000
-"""Bytes above which a file is not read: real scripts and manifests are far smaller."""
-LARGEST_NOTEBOOK = 50_000_000
-"""The same for a notebook, which keeps what its cells printed. No more than this is taken of any file."""
 MOST_HELD = 32_000_000
 """Bytes of files that are kept in memory: most are asked for more than once."""
-SAMPLE = 8192
 HEAD = 256
 MOST_CONTEXT = 50_000
 """Files of a project that are looked at as context: a home folder that is scanned by mistake must end."""
@@ -49,54 +45,6 @@ RESOLVER = regex(r"\$\{(?:oc\.)?env:\s*([A-Z][A-Z0-9_]{3,})")
 RUNS = regex(rb"^(?:if __name__|for |while |with |[A-Za-z_][\w.]*(?:\(| *= *\w[\w.]*\())", re.MULTILINE)
 """A line that does something when the file is run, not indented: the file may be the entry of a program."""
 TEST_PARTS = {"test", "tests", "testing", "unit_tests", "unittests", "conftest.py"}
-
-
-@dataclass(slots=True)
-class Text:
-    """A file's text, and what was wrong with its bytes."""
-
-    text: str
-    problems: list[Problem] = field(default_factory=list)
-
-
-def decode(path: str, data: bytes) -> Text:
-    """The text of a file. Bytes that are not UTF-8 are replaced and reported with their line."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Text(data.decode("utf-16", "replace").replace("\r\n", "\n").replace("\r", "\n"))
-    try:
-        text = data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
-        problems: list[Problem] = []
-    except UnicodeDecodeError as error:
-        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        line = data.count(b"\n", 0, error.start) + 1
-        problems = [Problem("not UTF-8; the bytes that are not were replaced and the rest was read", _line(path, line))]
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        problems.append(Problem("holds NUL bytes; the rest was read", _line(path, line)))
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return Text(text, problems)
-
-
-def is_binary(data: bytes) -> bool:
-    """Whether bytes hold no text, whatever the name of the file says."""
-    sample = data[:SAMPLE]
-    if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in sample:
-        return False
-    strange = sample.count(0) + sample.decode("utf-8", "replace").count("\ufffd")
-    return strange * 10 >= len(sample)
-
-
-def _refused(kind: str, data: bytes) -> str:
-    """Why a file is not read; empty where it is."""
-    limit = LARGEST_NOTEBOOK if kind == "notebook" else LARGEST
-    if len(data) > limit:
-        return f"larger than {limit / 1e6:.0f} MB: not read"
-    return "holds no text: not read" if is_binary(data) else ""
-
-
-def _line(path: str, line: int) -> Place:
-    return Place(path, line, 1, line, 1)
 
 
 def shortest(tokens: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -164,8 +112,8 @@ class Project:
         kind = readers.kind_of(path, data[:HEAD], self.docs)
         if kind is None or not (any(map(data.__contains__, self.triggers)) or self._may_enter(kind, data)):
             return None
-        if refused := _refused(kind, data):
-            facts = FileFacts(path, kind, problems=[Problem(refused, _line(path, 1))])
+        if reason := refused(kind, data):
+            facts = FileFacts(path, kind, problems=[Problem(reason, line_of(path, 1))])
         else:
             decoded = decode(path, data)
             kind = "docker-env-file" if kind == "env-file" and path in self._docker_env_files() else kind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from envdoctor.decoding import decode
 from envdoctor.facts import Place
 from envdoctor.findings import Edit
-from envdoctor.project import decode
 from envdoctor.regexes import regex
 
 _BOM = b"\xef\xbb\xbf"
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 class FileBytes:
-    """The bytes of one file, by line and column of its text as `project.decode` gives it.
+    """The bytes of one file, by line and column of its text as `decoding.decode` gives it.
 
     A byte order mark, line endings and bytes that are not UTF-8 stay what they are.
     """

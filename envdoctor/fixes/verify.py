@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from envdoctor import readers
+from envdoctor.decoding import decode
 from envdoctor.facts import FileFacts
-from envdoctor.project import decode
 from envdoctor.source import Source
 
 

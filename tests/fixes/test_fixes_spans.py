@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.decoding import decode
 from envdoctor.facts import Place
 from envdoctor.findings import Edit
 from envdoctor.fixes.spans import FileBytes, FixRefused, Span, at, whole_lines
-from envdoctor.project import decode
 
 PIECES = st.sampled_from(
     [b"a", b"NCCL_X=1", b"\n", b"\r\n", b"\r", "é".encode(), "漢".encode(), "🙂".encode(), b"\xe9", b"\xff",
