@@ -8,12 +8,12 @@ keeps its counts; content that changed on the way is new. Hints and refuted find
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from envdoctor.discovery import path_from
 from envdoctor.engine import Result, summed
 from envdoctor.errors import UserError
 from envdoctor.findings import Finding
@@ -101,7 +101,7 @@ def _unseen(name: str, entry: Entry, folder: Path, scope: Scope) -> Entry | None
     """What a run says nothing about: all of a file that it did not scan, else the rules that it did not run."""
     if not (folder / name).is_file():
         return None
-    if name not in {relative(path, folder, scope.base) for path in scope.files}:
+    if name not in {path_from(path, folder, scope.base) for path in scope.files}:
         return entry
     others = {rule: count for rule, count in entry.counts.items() if rule not in scope.rules}
     return Entry(entry.content, others) if others else None
@@ -119,7 +119,7 @@ def apply(baseline: Baseline, result: Result, scope: Scope) -> list[str]:
               if count > _allowed(entries, path, rule)}  # fmt: skip
     kept = []
     for finding in result.findings:
-        path = relative(finding.place.path, baseline.folder, scope.base)
+        path = path_from(finding.place.path, baseline.folder, scope.base)
         if not counts(finding) or (path, finding.name) in beyond:
             kept.append(finding)
     held = len(result.findings) - len(kept)
@@ -149,7 +149,7 @@ def _stale(
     baseline: Baseline, entries: Mapping[str, Entry], found: Mapping[str, Counts], scope: Scope
 ) -> Iterator[str]:
     """What the baseline holds and the run did not find, as far as the run looked."""
-    scanned = {relative(path, baseline.folder, scope.base) for path in scope.files}
+    scanned = {path_from(path, baseline.folder, scope.base) for path in scope.files}
     for path, entry in sorted(entries.items()):
         if not (baseline.folder / path).is_file():
             yield f"{path}: in the baseline, and no longer there (--write-baseline removes it)"
@@ -165,14 +165,9 @@ def _by_path(findings: Sequence[Finding], folder: Path, base: Path) -> dict[str,
     found: dict[str, Counts] = {}
     for finding in findings:
         if counts(finding):
-            counted = found.setdefault(relative(finding.place.path, folder, base), {})
+            counted = found.setdefault(path_from(finding.place.path, folder, base), {})
             counted[finding.name] = counted.get(finding.name, 0) + 1
     return found
-
-
-def relative(path: str, folder: Path, base: Path) -> str:
-    """A path of a run, which is relative to `base`, as the baseline in `folder` has it."""
-    return Path(os.path.relpath(base / path, folder)).as_posix()
 
 
 def content_hash(path: Path) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Generic, TypeVar
 
-from envdoctor.discovery import excluded
+from envdoctor.discovery import excluded, path_from
 
 T = TypeVar("T")
 
@@ -33,7 +32,7 @@ class ByPath(Generic[T]):
         if not self._table:
             return []
         if not self._same:
-            path = PurePath(os.path.relpath(self._base / path, self._folder)).as_posix()
+            path = path_from(path, self._folder, self._base)
         return [value for pattern, value in self._table.items() if excluded(path, (pattern,))]
 
     def last(self, path: str) -> T | None:

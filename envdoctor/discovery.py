@@ -68,6 +68,11 @@ def files_below(folder: Path, root: Path) -> Iterator[str]:
         yield path[len(inside) :] if path.startswith(inside) else path
 
 
+def path_from(path: str, folder: Path, base: Path) -> str:
+    """A path of a scan, which is relative to `base`, as a file in `folder` has it."""
+    return Path(os.path.relpath(base / path, folder)).as_posix()
+
+
 def relative_path(path: Path, root: Path) -> str:
     """The path from `root`; the whole path where it lies outside."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()

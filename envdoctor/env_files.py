@@ -9,9 +9,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 
+from envdoctor.links import SCRIPTS
 from envdoctor.regexes import regex
 
-SCRIPTS = ("shell", "make", "justfile", "csh", "fish")
 _DOCKER = regex(rb"\b(?:docker|podman|nerdctl)[ \t]+(?:container[ \t]+)?(?:run|create|exec)\b((?:\\\n|[^\n;|&])*)")
 _FLAG = regex(rb"--env-file(?:=|[ \t]+)[\"']?([^\s\"'\\]+)")
 _OTHERS = regex(

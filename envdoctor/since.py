@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from envdoctor.discovery import relative_path
 from envdoctor.errors import UserError
 from envdoctor.facts import Place
 from envdoctor.findings import Finding
@@ -27,10 +28,12 @@ def changed(base: Path, revision: str) -> dict[str, range | frozenset[int]]:
     commit = _git(base, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", of=revision)
     options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/")
     diff = _git(top, "-c", "core.quotePath=false", "diff", *options, "--dst-prefix=b/", commit.decode().strip(), "--")
-    found: dict[str, range | frozenset[int]] = {_from(base, top, p): lines for p, lines in _hunks(diff).items()}
+    found: dict[str, range | frozenset[int]] = {
+        relative_path(top / p, base): lines for p, lines in _hunks(diff).items()
+    }
     for name in _git(top, "ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
         if name:
-            found[_from(base, top, os.fsdecode(name))] = EVERY_LINE
+            found[relative_path(top / os.fsdecode(name), base)] = EVERY_LINE
     return found
 
 
@@ -73,11 +76,6 @@ def _name(written: bytes) -> str:
     return os.fsdecode(written[2:]) if written.startswith(b"b/") else ""
 
 
-def _from(base: Path, top: Path, name: str) -> str:
-    path = top / name
-    return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
-
-
 def _git(folder: Path, *words: str, of: str = "") -> bytes:
     """The output of git. `of` is the revision that is asked about, for the message."""
     try:
@@ -92,4 +90,4 @@ def _git(folder: Path, *words: str, of: str = "") -> bytes:
 
 def within(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
     """The findings that changed lines have to do with, and those about envdoctor's own configuration."""
-    return [f for f in findings if touched(f, lines) or f.name in ("bad-configuration",)]
+    return [f for f in findings if touched(f, lines) or f.name == "bad-configuration"]

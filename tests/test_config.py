@@ -48,6 +48,16 @@ def test_the_command_line_is_over_the_file(tree: Tree) -> None:
     assert envdoctor("scan", "--fail-on", "error", cwd=root).returncode == 1
 
 
+def check_complaint(root: Path, text: str, line: int, says: str) -> None:
+    """A configuration with a fault: it is said at its line, the status is 2, and the rest is scanned."""
+    (root / "envdoctor.toml").write_text(text)
+    run = envdoctor("scan", "--format", "concise", cwd=root)
+    assert run.returncode == 2
+    assert f"envdoctor.toml:{line}:" in run.stdout
+    assert says in run.stdout
+    assert "a.sh:1:8: ED101" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
@@ -62,12 +72,7 @@ def test_the_command_line_is_over_the_file(tree: Tree) -> None:
 )
 def test_a_bad_file_is_a_clear_error_and_the_rest_is_scanned(tree: Tree, text: str, line: int, says: str) -> None:
     root = tree({"a.sh": GHOST})
-    (root / "envdoctor.toml").write_text(text)
-    run = envdoctor("scan", "--format", "concise", cwd=root)
-    assert run.returncode == 2
-    assert f"envdoctor.toml:{line}:" in run.stdout
-    assert says in run.stdout
-    assert "a.sh:1:8: ED101" in run.stdout
+    check_complaint(root, text, line, says)
 
 
 def test_a_named_configuration_that_is_not_there(tree: Tree) -> None:
@@ -137,12 +142,7 @@ def test_a_bad_value_stands_at_its_line_and_the_rest_is_scanned(tree: Tree, text
     root = tree(
         {"a.sh": GHOST, "site.toml": '[variable.NCCL_OURS]\nkind = "int"\nread_by.nccl = {}\n', "bad.toml": "="}
     )
-    (root / "envdoctor.toml").write_text(text)
-    run = envdoctor("scan", "--format", "concise", cwd=root)
-    assert run.returncode == 2
-    assert f"envdoctor.toml:{line}:" in run.stdout
-    assert says in run.stdout
-    assert "a.sh:1:8: ED101" in run.stdout
+    check_complaint(root, text, line, says)
 
 
 @pytest.mark.parametrize("wanted", [">=0.0.1", ">=0.1", "<99", "!=99.0"])

@@ -12,7 +12,7 @@ from envdoctor.fixes import apply, ignores, writing
 from envdoctor.fixes.apply import Judge, Made
 from envdoctor.fixes.writing import Change
 from envdoctor.regexes import regex
-from envdoctor.reports import counted, printable
+from envdoctor.reports import counted, printable, tell
 
 _LINE = regex(rb"[^\n]*\n|[^\n]+")
 
@@ -26,11 +26,12 @@ def write(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, found: 
     allowed = writing.trees(arguments.paths)
     written = [(change.path, writing.write(found.root, change, allowed)) for change in made.changes]
     errors = [f"{path}: not written: {reason}" for path, reason in written if reason]
-    _tell(made.refused)
+    for reason in made.refused:
+        tell(reason)
     what = [f"{made.fixed} fixed"] if made.fixed else []
     what += [f"{made.ignored} ignored by new comments"] if made.ignored else []
     if files := len(made.changes) - len(errors):
-        _tell([f"{', '.join(what)}; {counted(files, 'file')} written"])
+        tell(f"{', '.join(what)}; {counted(files, 'file')} written")
     return errors
 
 
@@ -45,7 +46,8 @@ def show(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, found: F
         was, becomes = (f"{side}/{change.path}".encode("utf-8", "surrogateescape") for side in "ab")
         for line in difflib.diff_bytes(difflib.unified_diff, old, new, was, becomes):
             out += line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
-    _tell([*found.errors, *made.refused])
+    for message in (*found.errors, *made.refused):
+        tell(message)
     if sys.stdout.isatty():
         sys.stdout.write("".join(f"{printable(line)}\n" for line in out.decode("utf-8", "replace").split("\n")[:-1]))
     else:
@@ -68,8 +70,3 @@ def _changes(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, file
         before = now[change.path].before if change.path in now else change.before
         now[change.path] = Change(change.path, before, change.after)
     return Made(list(now.values()), made.fixed, [*made.refused, *more.refused], more.ignored)
-
-
-def _tell(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(f"envdoctor: {printable(line)}", file=sys.stderr)

@@ -16,6 +16,7 @@ from envdoctor.facts import Launch, Setting
 from envdoctor.launchers import load_launchers
 from envdoctor.probes.masks import MASKED, is_credential
 from envdoctor.units.model import Command, Unit
+from envdoctor.units.show import ends_of, runners_of
 
 Bits = Literal["yes", "unknown", "no"]
 BITS: tuple[Bits, ...] = ("yes", "unknown", "no")
@@ -52,7 +53,7 @@ def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog)
     unit = next((u for u in units if u.path == path), None)
     if unit is None or not (unit.commands or unit.settings()):
         raise UserError(f"{path}: starts no ranks and sets nothing that envdoctor reads")
-    ends = [(index, command) for index, command in enumerate(unit.commands) if _is_end(command, unit)]
+    ends = ends_of(unit, load_launchers(), runners_of(unit))
     if line is not None:
         ends = [(i, c) for i, c in ends if c.launch.place.line <= line <= c.launch.place.end_line]
         if not ends:
@@ -64,12 +65,6 @@ def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog)
         return View(path, {"setting": _whole(unit, catalog)})
     index, command = ends[0]
     return View(f"{path}:{command.launch.place.line}", _parts(unit, index, command, catalog))
-
-
-def _is_end(command: Command, unit: Unit) -> bool:
-    """A launch of ranks inside which there is no other one."""
-    inside = any(command.at < other.at < command.end for other in unit.commands)
-    return load_launchers().starts_ranks(command.launch.launcher) and not inside
 
 
 def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:

@@ -20,10 +20,7 @@ def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iter
     """The lines to print; `matters` says of a variable whether it is shown."""
     for unit in units:
         runners = runners_of(unit)
-        ran = {runner.at for runner in runners.values()}
-        ends = [
-            (i, c) for i, c in enumerate(unit.commands) if c.at not in ran and _is_end(c, unit, launchers, runners)
-        ]  # fmt: skip
+        ends = ends_of(unit, launchers, runners)
         if not ends:
             continue
         yield unit.path
@@ -33,6 +30,12 @@ def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iter
         if len(ends) > MOST_COMMANDS:
             yield f"  and {len(ends) - MOST_COMMANDS} further launches"
         yield ""
+
+
+def ends_of(unit: Unit, launchers: Launchers, runners: Runners) -> list[tuple[int, Command]]:
+    """The innermost commands of the launches of ranks, with their indexes in the unit."""
+    ran = {runner.at for runner in runners.values()}
+    return [(i, c) for i, c in enumerate(unit.commands) if c.at not in ran and _is_end(c, unit, launchers, runners)]
 
 
 def _is_end(command: Command, unit: Unit, launchers: Launchers, runners: Runners) -> bool:
