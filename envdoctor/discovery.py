@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envdoctor import journal
-from envdoctor.git_files import Listing
+from envdoctor.git import Listing
 
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",

@@ -13,7 +13,7 @@ import sys
 
 import envdoctor
 from envdoctor import journal
-from envdoctor.git_files import Listing
+from envdoctor.git import Listing
 from envdoctor.journal import Journal, digest, status_of
 
 MARK = "envdoctor answer 1"

@@ -29,7 +29,7 @@ DEFAULTS = "defaults"
 """The first word of the name of the file with the arguments of a scan that is given none."""
 NOTHING = "No findings in 0 files with settings\n"
 SURROUNDINGS = ("NO_COLOR", "TERM", "COLUMNS", "XDG_CACHE_HOME", "LC_ALL", "LANG", "PYTHONIOENCODING", "PYTHONUTF8")
-"""Parts of the environment that the answer may depend on; what begins with GIT_ does as well."""
+"""Parts of the environment that the answer may depend on."""
 
 
 def answer(words: Sequence[str], run: Callable[[Any], int]) -> int:
@@ -121,7 +121,7 @@ def _may_keep(words: Sequence[str]) -> bool:
 
 def _question(words: Sequence[str], signature: str) -> bytes:
     """All that the answer depends on beside files."""
-    around = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in SURROUNDINGS or k.startswith("GIT_")]
+    around = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k in SURROUNDINGS]
     stream = f"{sys.stdout.encoding} {sys.stdout.isatty()}"
     return "\0".join([signature, os.getcwd(), stream, *around, "", *words]).encode("utf-8", "surrogateescape")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from envdoctor import git
 from envdoctor.discovery import relative_path
 from envdoctor.errors import UserError
 from envdoctor.facts import Place
@@ -17,6 +17,12 @@ from envdoctor.regexes import regex
 HUNK = regex(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 Lines = Mapping[str, range | frozenset[int]]
 EVERY_LINE = range(1, 1 << 62)
+# The plumbing command: `git diff` brings the index up to date, and a scan writes nothing into a repository.
+COMPARE = (
+    "diff-index", "--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
+    "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+UPSTREAMS = r"^(branch\..*\.(remote|merge)|remote\..*\.fetch)$"
 
 
 def changed(base: Path, revision: str) -> dict[str, range | frozenset[int]]:
@@ -24,17 +30,57 @@ def changed(base: Path, revision: str) -> dict[str, range | frozenset[int]]:
 
     `UserError`: no repository, or no such commit.
     """
-    top = Path(os.fsdecode(_git(base, "rev-parse", "--show-toplevel").rstrip(b"\n")))
-    commit = _git(base, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", of=revision)
-    options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/")
-    diff = _git(top, "-c", "core.quotePath=false", "diff", *options, "--dst-prefix=b/", commit.decode().strip(), "--")
+    repository = git.repository_of(str(base))
+    if repository is None:
+        raise UserError(f"--since: {base}: not a git repository")
+    try:
+        upstreams = _upstreams(repository) if "@{" in revision else ()
+        with git.View(repository, upstreams) as view:
+            return _changed(view, base, revision)
+    except OSError as error:
+        raise UserError(f"--since: git cannot be asked: {error}") from error
+
+
+def _changed(view: git.View, base: Path, revision: str) -> dict[str, range | frozenset[int]]:
+    top = view.repository.top
+    diff = view.ask(top, *COMPARE, _commit(view, revision), "--")
+    if diff.status:
+        raise UserError(f"--since: {diff.said}{_partial(view.repository)}")
     found: dict[str, range | frozenset[int]] = {
-        relative_path(top / p, base): lines for p, lines in _hunks(diff).items()
+        relative_path(Path(top, name), base): lines for name, lines in _hunks(diff.out).items()
     }
-    for name in _git(top, "ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
+    others = view.ask(top, "ls-files", "-z", "--others", "--exclude-standard")
+    for name in others.out.split(b"\0"):
         if name:
-            found[relative_path(top / os.fsdecode(name), base)] = EVERY_LINE
+            found[relative_path(Path(top, os.fsdecode(name)), base)] = EVERY_LINE
     return found
+
+
+def _commit(view: git.View, revision: str) -> str:
+    """The hash of the commit that is meant. What begins with a dash is an option to git and never a revision."""
+    if not revision.startswith("-"):
+        asked = view.ask(view.repository.top, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+        if asked.status == 0:
+            return asked.out.decode("ascii").strip()
+    raise UserError(f"--since: {revision!r} is no commit of this repository")
+
+
+def _upstreams(repository: git.Repository) -> list[tuple[str, str]]:
+    """What `@{upstream}` of each branch is, of all that the configuration says."""
+    if not repository.configuration():
+        return []
+    with git.View(repository) as view:
+        path = f"{repository.shared}/config"
+        asked = view.ask(repository.top, "config", "--file", path, "--no-includes", "-z", "--get-regexp", UPSTREAMS)
+    pairs = (entry.partition("\n") for entry in os.fsdecode(asked.out).split("\0") if entry)
+    return [(key, value) for key, _, value in pairs]
+
+
+def _partial(repository: git.Repository) -> str:
+    """What to do about a clone that lacks what it would be compared with; empty where it is none."""
+    if b"promisor" not in repository.configuration():
+        return ""
+    return "; a partial clone lacks what nobody looked at yet, and a scan fetches nothing: run `git diff REV` first"
 
 
 def touched(finding: Finding, lines: Lines) -> bool:
@@ -74,18 +120,6 @@ def _name(written: bytes) -> str:
     if written.startswith(b'"'):
         written = ast.literal_eval("b" + written.decode("latin-1"))
     return os.fsdecode(written[2:]) if written.startswith(b"b/") else ""
-
-
-def _git(folder: Path, *words: str, of: str = "") -> bytes:
-    """The output of git. `of` is the revision that is asked about, for the message."""
-    try:
-        run = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"--since: git cannot be asked: {error}") from error
-    if run.returncode:
-        said = next(iter(run.stderr.decode("utf-8", "replace").splitlines()), "")
-        raise UserError(f"--since: {said or f'{of!r} is no commit of this repository'}")
-    return run.stdout
 
 
 def within(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
