@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 
-from envdoctor import __version__
+from envdoctor import __version__, streams
 from envdoctor.errors import UserError as UserError
+from envdoctor.isolation import leave_out_current_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a scan that finds nothing new is answered before any of these is needed
@@ -61,9 +61,21 @@ def _run(chosen: str | None, words: Sequence[str], given: argparse.Namespace | N
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    streams.complete()
+    leave_out_current_folder()
     # Facts live until the end and nothing holds cycles worth a search for them every 700 objects: a fifth of a scan.
     gc.set_threshold(2_000_000)
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with streams.Output(sys.stdout):
+            status = _status(words)
+    except SystemExit as end:  # of argparse, which has said why
+        raise SystemExit(streams.finished(end.code if isinstance(end.code, int) else 0)) from None
+    return streams.finished(status)
+
+
+def _status(words: Sequence[str]) -> int:
+    """The exit status of a command. Whatever goes wrong ends here, in a line on standard error and never in 1."""
     chosen = next((w for w in words if not w.startswith("-")), None)
     try:
         if words[:1] == ["scan"]:
@@ -72,13 +84,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             return quick.answer(words[1:], lambda given: _run(chosen, words, given))
         return _run(chosen, words)
     except UserError as error:
-        print(f"envdoctor: {error}", file=sys.stderr)
-        return 2
+        streams.say(str(error))
     except KeyboardInterrupt:
-        print("envdoctor: stopped", file=sys.stderr)
+        streams.say("stopped")
         return 130
     except BrokenPipeError:
-        # The reader went away (`| head`): nothing is wrong. Standard output is replaced so that the interpreter's
-        # own flush at exit does not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return streams.NO_READER
+    except streams.Undeliverable as error:
+        return streams.not_delivered(error)
+    except Exception as error:
+        from envdoctor.internal_errors import described
+
+        streams.say(f"internal error: {described(error)}. This is a fault of envdoctor: please report this line")
+    return streams.NOT_DONE

@@ -12,9 +12,11 @@ from envdoctor.config import Complaint
 from envdoctor.config_paths import ByPath
 from envdoctor.facts import FileFacts
 from envdoctor.findings import SEVERITIES, Finding
+from envdoctor.internal_errors import InternalErrors
 from envdoctor.project import Project
 from envdoctor.records import dataclass, field
 from envdoctor.rulebook import Rule, Rulebook
+from envdoctor.targets import UNKNOWN, Target
 
 if TYPE_CHECKING:
     from envdoctor.entries import Programs
@@ -123,7 +125,9 @@ class Engine:
         read = [facts for path in self.watch(paths, "reading") if (facts := self.project.read(path)) is not None]
         found: list[Finding] = []
         reported = set(paths)
-        self._programs = self.project.programs() if any(_follows(r) for r in self.rules) else None
+        if any(_follows(r) for r in self.rules):
+            with self.internal.guard(self.project.root.as_posix(), "looking for programs in it"):
+                self._programs = self.project.programs()
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
         found += self._judge_units(read)
@@ -144,9 +148,27 @@ class Engine:
     def _judge_file(self, facts: FileFacts) -> list[Finding]:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
-        target = self.project.target(facts.path)
-        context = checks.Context(facts, target, self.catalog, level=self.level_of(facts.path), programs=self._programs)
-        return [f for rule in self.rules for f in checks.run(rule, context)]
+        target, level = self._target(facts.path), self.level_of(facts.path)
+        context = checks.Context(facts, target, self.catalog, level=level, programs=self._programs)
+        found: list[Finding] = []
+        for rule in self.rules:
+            with self.internal.guard(facts.path, f"judging it by {rule.name}"):
+                found += checks.run(rule, context)
+        return found
+
+    @property
+    def internal(self) -> InternalErrors:
+        """Errors of ours, each kept to the file that it came up in."""
+        return self.project.internal
+
+    def errors(self) -> list[str]:
+        """What could not be done so far."""
+        return [*self.project.errors, *self.internal.messages()]
+
+    def _target(self, path: str) -> Target:
+        with self.internal.guard(path, "looking for what it runs on"):
+            return self.project.target(path)
+        return UNKNOWN
 
     def level_of(self, path: str) -> str:
         """The level that is asked for at a path, relative to the folder that is scanned from."""
@@ -169,12 +191,13 @@ class Engine:
         built = units.build(self.project, read, self.catalog.variable)
         found: list[Finding] = []
         for unit in self.watch(built, "judging launches"):
-            target = self.project.target(unit.path)
-            context = checks.UnitContext(
-                unit, built, target, self.catalog, load_launchers(), self.level_of(unit.path), self._programs
-            )
-            found += [f for rule in rules for f in checks.run_unit(rule, context) if f.place.path in reported]
-        return found
+            level = self.level_of(unit.path)
+            target = self._target(unit.path)
+            context = checks.UnitContext(unit, built, target, self.catalog, load_launchers(), level, self._programs)
+            for rule in rules:
+                with self.internal.guard(unit.path, f"judging its launches by {rule.name}"):
+                    found += checks.run_unit(rule, context)
+        return [f for f in found if f.place.path in reported]
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
@@ -191,11 +214,14 @@ class Engine:
             by_path.setdefault(finding.place.path, []).append(finding)
         chosen = {r.id for r in self.rules}
         for facts in read:
-            ignores = suppressions.ignores_in(facts.path, self.project.text(facts.path))
             mine = by_path.pop(facts.path, [])
-            kept += suppressions.apply(mine, ignores)
-            if any(r.name == "unused-ignore" for r in self.rules):
-                kept += suppressions.complaints(ignores, self.rulebook, chosen)
+            with self.internal.guard(facts.path, "reading its ignore comments"):
+                ignores = suppressions.ignores_in(facts.path, self.project.text(facts.path))
+                mine = suppressions.apply(mine, ignores)
+                # Where something was left undone, nobody knows what a comment would silence.
+                if any(r.name == "unused-ignore" for r in self.rules) and not self.internal:
+                    mine += suppressions.complaints(ignores, self.rulebook, chosen)
+            kept += mine
         return kept + [f for rest in by_path.values() for f in rest]
 
     def _complaints(self, complaints: Sequence[Complaint]) -> list[Finding]:
@@ -226,7 +252,7 @@ class Engine:
             **summed(shown),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
-        return Result(shown, len(found) - len(shown), problems, self.project.errors, excerpts, summary, self.rules)
+        return Result(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)
 
     def _line(self, path: str, number: int) -> str | None:
         lines = self.project.text(path).split("\n")

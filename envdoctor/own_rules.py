@@ -114,11 +114,13 @@ class Outcome:
     missing: tuple[Said, ...] = ()
     surplus: tuple[Said, ...] = ()
     skipped: str = ""
+    errors: tuple[str, ...] = ()
+    """What could not be done."""
 
     @property
     def failed(self) -> bool:
         """Whether the rule did not say what the example expects."""
-        return bool(self.missing or self.surplus)
+        return bool(self.missing or self.surplus or self.errors)
 
 
 def try_examples(rule: Rule, book: Rulebook, catalog: Catalog) -> Iterator[Outcome]:
@@ -129,17 +131,18 @@ def try_examples(rule: Rule, book: Rulebook, catalog: Catalog) -> Iterator[Outco
             continue
         expected = Counter((int(e["line"]), e.get("variable")) for e in example.expect)
         with tempfile.TemporaryDirectory(prefix="envdoctor-") as folder:
-            said = Counter(said_of(rule, example, Path(folder).resolve(), book, catalog))
+            found, errors = said_of(rule, example, Path(folder).resolve(), book, catalog)
+        said = Counter(found)
         missing, surplus = (expected - said).elements(), (said - expected).elements()
-        yield Outcome(number, example.kind, tuple(_sorted(missing)), tuple(_sorted(surplus)))
+        yield Outcome(number, example.kind, tuple(_sorted(missing)), tuple(_sorted(surplus)), errors=tuple(errors))
 
 
 def _sorted(said: Iterable[Said]) -> list[Said]:
     return sorted(said, key=lambda one: (one[0], one[1] or ""))
 
 
-def said_of(rule: Rule, example: Example, root: Path, book: Rulebook, catalog: Catalog) -> list[Said]:
-    """What a rule says about the example's own file, written with its further files under `root`."""
+def said_of(rule: Rule, example: Example, root: Path, book: Rulebook, catalog: Catalog) -> tuple[list[Said], list[str]]:
+    """What a rule says about the example's own file, written with its further files under `root`, and what failed."""
     from envdoctor import config, discovery
     from envdoctor.engine import Engine
     from envdoctor.project import Project
@@ -156,4 +159,5 @@ def said_of(rule: Rule, example: Example, root: Path, book: Rulebook, catalog: C
     engine = Engine(project, catalog, book, list(book), show_hints=rule.severity == "info")
     engine.level = example.level or settings.level
     result = engine.judge(discovery.find([str(root)], root).files, settings.complaints)
-    return [(f.place.line, f.variable) for f in result.findings if f.name == rule.name and f.place.path == example.file]
+    mine = [f for f in result.findings if f.name == rule.name and f.place.path == example.file]
+    return [(f.place.line, f.variable) for f in mine], result.errors

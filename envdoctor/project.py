@@ -13,6 +13,7 @@ from envdoctor import discovery, journal, kept_facts, readers
 from envdoctor.config_paths import ByPath
 from envdoctor.decoding import LARGEST, LARGEST_NOTEBOOK, decode, is_binary, line_of, refused
 from envdoctor.facts import FileFacts, Problem
+from envdoctor.internal_errors import READING, USES, InternalErrors
 from envdoctor.links import Links
 from envdoctor.records import dataclass, field, replace
 from envdoctor.regexes import regex
@@ -91,6 +92,8 @@ class Project:
     _held: list[int] = field(default_factory=lambda: [0])
     overlay: dict[str, bytes] = field(default_factory=dict)
     """Bytes of files as they would be after fixes, in place of those on the disk."""
+    internal: InternalErrors = field(default_factory=InternalErrors)
+    """Errors of ours, each kept to the file that it came up in."""
 
     def edited(self, overlay: dict[str, bytes]) -> Project:
         """The project with some files as they would be after fixes; what was read of the others is kept."""
@@ -107,6 +110,15 @@ class Project:
         data = self._bytes(path)
         if data is None:
             return None
+        with self.internal.guard(path, READING):
+            return self._facts_of(path, data)
+        # Remembered, so that nobody tries again: nothing is known of the file.
+        self.facts[path] = FileFacts(
+            path, "unknown", problems=[Problem(p, line_of(path, 1)) for p in self.internal.of(path)]
+        )
+        return self.facts[path]
+
+    def _facts_of(self, path: str, data: bytes) -> FileFacts | None:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")) and not is_binary(data):
             data = decode(path, data).text.encode("utf-8", "replace")  # triggers are looked for in bytes
         kind = readers.kind_of(path, data[:HEAD], self.docs)
@@ -223,7 +235,9 @@ class Project:
                 data = self._data(path)
             except OSError:
                 data = b""
-            self._texts[path] = decode(path, data[:LARGEST]).text
+            self._texts[path] = ""
+            with self.internal.guard(path, "decoding it"):
+                self._texts[path] = decode(path, data[:LARGEST]).text
         return self._texts[path]
 
     def files(self) -> Sequence[str]:
@@ -232,6 +246,10 @@ class Project:
             found = islice(discovery.files_below(self.root, self.base), MOST_CONTEXT)
             self._files = [p for p in found if not self.exclude or not discovery.excluded(p, self.exclude)]
         return self._files
+
+    def mentioned_unread(self, name: str) -> bool:
+        """Whether a file mentions a name and could not be read: it may be what the name is for."""
+        return any(name.encode() in (self._small(path) or b"") for path in self.internal.unread())
 
     def target(self, path: str) -> Target:
         """What a file is judged against: what the user said, else what it and its project plainly say."""
@@ -286,7 +304,8 @@ class Project:
             if wanted <= found:
                 break
             if not is_test(path) and (look := self._looker(path)):
-                found |= wanted & look(path, tokens)
+                with self.internal.guard(path, USES):
+                    found |= wanted & look(path, tokens)
         return found
 
     def _looker(self, path: str) -> Callable[[str, Sequence[bytes]], set[str]] | None:

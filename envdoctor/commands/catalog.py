@@ -13,7 +13,7 @@ from envdoctor.catalog_diff import CatalogDiff, compare, releases_of
 from envdoctor.cli import UserError
 from envdoctor.probes.library import LibraryFile, library_file
 from envdoctor.records import fields
-from envdoctor.reports import counted, printable
+from envdoctor.reports import counted, printable, tell
 
 EPILOG = """
 exit status: 0 library and catalogue agree, 1 they differ, 2 the file could not be examined.
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and report."""
     library = library_file(arguments.library)
     for problem in library.problems:
-        print(f"envdoctor: {printable(library.path)}: {printable(problem.message)}", file=sys.stderr)
+        tell(f"{library.path}: {problem.message}")
     if library.kind == "neither":
         reason = "it cannot be examined" if library.problems else "it is neither NCCL nor RCCL"
         raise UserError(f"{arguments.library}: {reason}")

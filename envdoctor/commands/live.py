@@ -14,7 +14,7 @@ from envdoctor.findings import SEVERITIES
 from envdoctor.live.examination import Examination
 from envdoctor.live.progress import progress
 from envdoctor.live.run import Request, examine_node
-from envdoctor.reports import printable
+from envdoctor.reports import tell
 from envdoctor.reports.sheet import FORMATS, sheet_report
 from envdoctor.rulebook import Rule, load_rulebook
 from envdoctor.rulefiles import suggestion
@@ -117,7 +117,7 @@ def _smoke(arguments: argparse.Namespace, examination: Examination) -> str:
 def _write(arguments: argparse.Namespace, examination: Examination) -> None:
     """The report to where it was asked for; what went wrong to standard error."""
     for error in examination.errors:
-        print(f"envdoctor: {printable(error)}", file=sys.stderr)
+        tell(error)
     encoding = (sys.stdout.encoding or "ascii") if arguments.output is None else "utf-8"
     report = sheet_report(
         arguments.format, colour=arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ,

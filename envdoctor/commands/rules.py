@@ -93,6 +93,8 @@ def _tell(file: OwnFile, outcome: Outcome) -> bool:
         print(f"skipped  {where}: {printable(outcome.skipped)}")
     elif not outcome.failed:
         print(f"passed   {where}")
+    for error in outcome.errors:
+        print(f"failed   {where}: {printable(error)}")
     for label, places in (("expected, not found", outcome.missing), ("found, not expected", outcome.surplus)):
         for line, variable in places:
             about = "" if variable is None else f" about {printable(variable)}"

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             return scan_fix.show(arguments, scan.judge, scan.judge_new, found)
         unwritten = scan_fix.write(arguments, scan.judge, scan.judge_new, found)
-        scan.project = setup.project(arguments.docs)  # what was read may have changed
+        scan.read_again()
     return scan.report(wanted, unwritten)
 
 
@@ -59,6 +59,12 @@ class Scan:
         self.found = found
         self.stdin = stdin
         self.project = setup.project(arguments.docs)
+
+    def read_again(self) -> None:
+        """Forget what was read: it may have changed. What could not be done is not forgotten."""
+        internal = self.project.internal
+        self.project = self.setup.project(self.arguments.docs)
+        self.project.internal = internal
 
     def judge(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
         """Judge the files, some of them as they would be after fixes."""
@@ -80,7 +86,7 @@ class Scan:
             from envdoctor.fixes.fixer import Fixer
 
             result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
-        result.errors[:0] = [*self.found.errors, *unwritten]
+        result.errors = [*self.found.errors, *unwritten, *engine.errors()]
         told = _against_baseline(self.arguments, result, self.found.files, self.setup)
         if self.arguments.since:
             _only_changed(self.arguments.since, result, self.setup)
@@ -118,12 +124,19 @@ def _found(arguments: argparse.Namespace, setup: Setup) -> tuple[Found, dict[str
         path = discovery.relative_path((setup.base / arguments.stdin_filename).resolve(), setup.base)
         left_out = arguments.force_exclude and discovery.excluded(path, setup.config.exclude)
         files = () if left_out else (path,)
-        return Found(setup.base, files, frozenset(files)), {path: sys.stdin.buffer.read()}
+        return Found(setup.base, files, frozenset(files)), {path: _standard_input()}
     found = discovery.find(arguments.paths, setup.base, setup.config.exclude)
     if arguments.force_exclude:
         kept = tuple(path for path in found.files if not discovery.excluded(path, setup.config.exclude))
         found = Found(found.root, kept, found.named & set(kept), found.errors)
     return found, {}
+
+
+def _standard_input() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise UserError(f"standard input cannot be read: {error.strerror}") from error
 
 
 def _against_baseline(arguments: argparse.Namespace, result: Result, files: Sequence[str], setup: Setup) -> list[str]:

@@ -40,20 +40,21 @@ def show(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, found: F
     import difflib
 
     made = _changes(arguments, judge, judge_new, found.files)
+    errors = [*found.errors, *made.errors]
     out = bytearray()
     for change in made.changes:
         old, new = _LINE.findall(change.before), _LINE.findall(change.after)
         was, becomes = (f"{side}/{change.path}".encode("utf-8", "surrogateescape") for side in "ab")
         for line in difflib.diff_bytes(difflib.unified_diff, old, new, was, becomes):
             out += line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
-    for message in (*found.errors, *made.refused):
+    for message in (*errors, *made.refused):
         tell(message)
     if sys.stdout.isatty():
         sys.stdout.write("".join(f"{printable(line)}\n" for line in out.decode("utf-8", "replace").split("\n")[:-1]))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(bytes(out))
-    return 2 if found.errors else int(bool(made.changes))
+    return 2 if errors else int(bool(made.changes))
 
 
 def _changes(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, files: Sequence[str]) -> Made:
@@ -69,4 +70,4 @@ def _changes(arguments: argparse.Namespace, judge: Judge, judge_new: Judge, file
     for change in more.changes:
         before = now[change.path].before if change.path in now else change.before
         now[change.path] = Change(change.path, before, change.after)
-    return Made(list(now.values()), made.fixed, [*made.refused, *more.refused], more.ignored)
+    return Made(list(now.values()), made.fixed, [*made.refused, *more.refused], more.ignored, more.errors)

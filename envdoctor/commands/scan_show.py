@@ -39,9 +39,10 @@ def show(arguments: argparse.Namespace, setup: Setup, found: Found, stdin: Mappi
         _targets(project, found, wanted)
     else:
         _launches(setup, project, found)
-    for message in (*found.errors, *(f"{c.place.path}:{c.place.line}: {c.message}" for c in setup.config.complaints)):
+    errors = [*found.errors, *project.internal.messages()]
+    for message in (*errors, *(f"{c.place.path}:{c.place.line}: {c.message}" for c in setup.config.complaints)):
         reports.tell(message)
-    return 2 if found.errors or any(c.fatal for c in setup.config.complaints) else 0
+    return 2 if errors or any(c.fatal for c in setup.config.complaints) else 0
 
 
 def _print(lines: Iterator[str]) -> None:
@@ -109,14 +110,25 @@ def _differences(arguments: argparse.Namespace, setup: Setup, project: Project, 
     """Print how two launches differ; 1 where they do, as `diff` has it."""
     from envdoctor.units import difference
 
-    one, other = (_launch(word, setup, project) for word in arguments.diff_launch)
+    try:
+        one, other = (_launch(word, setup, project) for word in arguments.diff_launch)
+    except UserError:
+        _told(project)
+        raise
     differences = difference.between(one, other, setup.catalog)
     if wanted.format == "json":
         rows: list[dict[str, Any]] = [row._asdict() for row in differences]
         print(json.dumps({"version": 1, "launches": [one.label, other.label], "differences": rows}, indent=2))
     else:
         _print(difference.lines(one, other, differences))
-    return int(bool(differences))
+    return 2 if _told(project) else int(bool(differences))
+
+
+def _told(project: Project) -> bool:
+    """Say what could not be done because of errors of ours; whether there was any."""
+    for message in project.internal.messages():
+        reports.tell(message)
+    return bool(project.internal)
 
 
 def _launch(word: str, setup: Setup, project: Project) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envdoctor.catalog import Catalog, load_catalog
 from envdoctor.cli import UserError
-from envdoctor.reports import printable
+from envdoctor.reports import tell
 from envdoctor.trace import launch, report
 from envdoctor.trace.build import ShimError, shim_library
 from envdoctor.trace.launch import Ended, LaunchError
@@ -135,4 +135,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        print(f"envdoctor: {printable(str(path))}: cannot be written: {error.strerror}", file=sys.stderr)
+        tell(f"{path}: cannot be written: {error.strerror}")

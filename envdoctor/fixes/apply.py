@@ -27,6 +27,8 @@ class Made:
     fixed: int = 0
     refused: list[str] = field(default_factory=list)
     ignored: int = 0
+    errors: list[str] = field(default_factory=list)
+    """What could not be read or judged on the way."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ def make(judge: Judge, files: Sequence[str], unsafe: bool) -> Made:
     """All fixes of the files that were scanned, made in memory."""
     state = _Files(frozenset(files))
     fixed = 0
+    errors: list[str] = []
     for _ in range(MOST_PASSES):
         engine, result = judge(dict(state.now))
         fixer = Fixer(engine.project, engine.catalog, unsafe)
@@ -73,11 +76,14 @@ def make(judge: Judge, files: Sequence[str], unsafe: bool) -> Made:
         if fixer.lacks_libcst:
             state.refused[WITHOUT_LIBCST] = None
         done = _one_pass(engine, pairs, state)
+        errors = engine.errors()
         if not done:
             break
         fixed += done
     changes = [Change(path, state.first[path], now) for path, now in sorted(state.now.items())]
-    return Made([change for change in changes if change.before != change.after], fixed, list(state.refused))
+    return Made(
+        [change for change in changes if change.before != change.after], fixed, list(state.refused), errors=errors
+    )
 
 
 def _one_pass(engine: Engine, pairs: Sequence[tuple[Finding, Fix]], state: _Files) -> int:
@@ -95,10 +101,14 @@ def _one_pass(engine: Engine, pairs: Sequence[tuple[Finding, Fix]], state: _File
             state.refused[f"{finding.place.path}:{finding.place.line}: not fixed: {refusal}"] = None
             state.tried.add(known)
             continue
+        except Exception as error:
+            engine.internal.add(finding.place.path, f"making a fix of {finding.name}", error)
+            state.tried.add(known)
+            continue
         new = {path: [s for s in mine if s not in taken.get(path, ())] for path, mine in spans.items()}
         if _meet(spans, new, taken):
             continue
-        if not all(_holds(sources[path], [*taken.get(path, ()), *mine]) for path, mine in new.items()):
+        if not all(_holds(engine, sources[path], [*taken.get(path, ()), *mine]) for path, mine in new.items()):
             if any(taken.get(path) for path in new):
                 continue  # together they leave something empty: the next pass tells
             state.refused[f"{finding.place.path}:{finding.place.line}: not fixed: it would not parse"] = None
@@ -132,6 +142,8 @@ def _spans(engine: Engine, fix: Fix, state: _Files, sources: dict[str, FileBytes
     return found
 
 
-def _holds(source: FileBytes, spans: Sequence[Span]) -> bool:
+def _holds(engine: Engine, source: FileBytes, spans: Sequence[Span]) -> bool:
     """The file would still be what its reader takes."""
-    return verify.still_parses(source.path, source.data, source.apply(spans))
+    with engine.internal.guard(source.path, "checking what a fix makes of it"):
+        return verify.still_parses(source.path, source.data, source.apply(spans))
+    return False

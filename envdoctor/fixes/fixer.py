@@ -61,7 +61,15 @@ class Fixer:
         """The findings, each with its fix where there is a plain one."""
         findings = list(findings)
         self._reseeding = {f.place.path for f in findings if f.name == "unseeded-rng" and f.help in RESEEDING}
-        return [self._with_fix(finding) for finding in findings]
+        return [self._guarded(finding) for finding in findings]
+
+    def _guarded(self, finding: Finding) -> Finding:
+        """A finding with its fix; without one where that fails, or where not all is known of what it is about."""
+        if finding.variable and self.project.mentioned_unread(finding.variable):
+            return replace(finding, fix=None)
+        with self.project.internal.guard(finding.place.path, f"looking for a fix of {finding.name}"):
+            return self._with_fix(finding)
+        return replace(finding, fix=None)
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file, as places count them."""

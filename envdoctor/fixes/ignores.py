@@ -36,9 +36,12 @@ def add(judge: Judge, files: Sequence[str], overlay: Mapping[str, bytes]) -> Mad
         except FixRefused as refusal:
             made.refused.append(f"{path}: no comment written: {refusal}")
             continue
+        except Exception as error:
+            engine.internal.add(path, "writing ignore comments into it", error)
+            continue
         if after != before:
             made.changes.append(Change(path, before, after))
-
+    made.errors = engine.errors()
     return made
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envdoctor import checks
 from envdoctor.catalog import Catalog
 from envdoctor.engine import one_fault_one_finding
 from envdoctor.facts import FileFacts, Launch, Scope, Setting
 from envdoctor.findings import SEVERITIES, Finding
+from envdoctor.internal_errors import InternalErrors
 from envdoctor.live.job import RANKS
 from envdoctor.live.names import with_library
 from envdoctor.live.target import library_in_use, target_of
@@ -31,6 +32,8 @@ class Judge:
     rules: Sequence[Rule]
     catalog: Catalog
     level: str = "auto"
+    internal: InternalErrors = field(default_factory=InternalErrors)
+    """Errors of ours, each kept to the rule that it came up in."""
 
     def findings(self, node: Node) -> tuple[list[Finding], Target, str]:
         """(findings with the worst first, target, level) of an examined node."""
@@ -41,9 +44,12 @@ class Judge:
         settings: list[Finding] = []
         for rule in self.rules:
             if rule.check in KINDS and applies(rule, target):
-                (observed if rule.check == "observation" else settings).extend(checks.run(rule, context))
-        settings += related(node, self.rules, self.catalog, target)
-        settings += disagreeing(node, self.rules, self.catalog)
+                with self.internal.guard(node.name, f"judging it by {rule.name}"):
+                    (observed if rule.check == "observation" else settings).extend(checks.run(rule, context))
+        with self.internal.guard(node.name, "judging settings beside each other"):
+            settings += related(node, self.rules, self.catalog, target)
+        with self.internal.guard(node.name, "comparing the ranks of a job"):
+            settings += disagreeing(node, self.rules, self.catalog)
         # Several findings of one rule about observations may share a place: each says something else.
         settings = one_fault_one_finding(with_library(settings, library_in_use(node), how_called(node)))
         # What only a higher level asks for is a hint.

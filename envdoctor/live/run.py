@@ -62,6 +62,7 @@ def examine_node(request: Request) -> Examination:
     lines = probe_lines(rules, target.platform)
     result = Examination(node, found, target, level, request.depth, source(request), lines, job=job)
     result.notes = notes(request, job)
+    result.errors += judge.internal.messages()
     if request.script is not None:
         from envdoctor.live.script import judge_script
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from envdoctor import journal
+from envdoctor import journal, streams
 from envdoctor.engine import Result
 from envdoctor.findings import Finding
 from envdoctor.regexes import regex
@@ -58,7 +57,7 @@ def printable(text: str) -> str:
 def tell(message: str) -> None:
     """One line for the user on standard error."""
     journal.spoil()
-    print(f"envdoctor: {printable(message)}", file=sys.stderr)
+    streams.say(printable(message))
 
 
 def counted(number: int, word: str) -> str:

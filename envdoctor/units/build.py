@@ -55,12 +55,18 @@ class Builder:
     def units(self, read: Sequence[FileFacts]) -> list[Unit]:
         """One unit for each file that sets or launches something, and for each that sources one that sets something."""
         mine = {facts.path: facts for facts in read if facts.settings or facts.launches or facts.calls}
-        sourced = [facts.path for facts in mine.values() if self._is_sourced(facts)]
-        for facts in self._sourcing(sourced) if sourced else ():
-            mine.setdefault(facts.path, facts)
-        for facts in self._beside_nodes(mine):
-            mine.setdefault(facts.path, facts)
-        return [self.unit(facts) for facts in mine.values()]
+        guard = self.project.internal.guard
+        with guard(self.project.root.as_posix(), "looking for scripts that belong together"):
+            sourced = [facts.path for facts in mine.values() if self._is_sourced(facts)]
+            for facts in self._sourcing(sourced) if sourced else ():
+                mine.setdefault(facts.path, facts)
+            for facts in self._beside_nodes(mine):
+                mine.setdefault(facts.path, facts)
+        built = []
+        for facts in mine.values():
+            with guard(facts.path, "following its launches"):
+                built.append(self.unit(facts))
+        return built
 
     def _beside_nodes(self, mine: Mapping[str, FileFacts]) -> list[FileFacts]:
         """Scripts for other nodes in the folders of scripts that start one node of several."""

@@ -1,0 +1,119 @@
+"""Standard input, output and error as they may be: closed, full, or with nobody left who reads.
+
+What cannot be delivered must show in the exit status, and a number that Python would give by itself (1 for an error
+that nobody caught, 120 for a stream that cannot be flushed at the end) says something else or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TextIO
+
+NOT_DONE = 2
+NO_READER = 141
+"""What a shell shows for a program that a broken pipe has ended (128 and SIGPIPE)."""
+
+
+class Undeliverable(Exception):  # noqa: N818  what is wrong is not here
+    """What is printed on standard output cannot be written. No OSError: some printers take those for unimportant."""
+
+
+class Output:
+    """Standard output whose errors say whose they are; `with` it, in place of `sys.stdout`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        sys.stdout = self
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout = self._stream
+
+    def write(self, text: Any) -> int:
+        """Write text, or bytes if this stands for a buffer. `Undeliverable`; `BrokenPipeError`: nobody reads."""
+        return int(self._tried(self._stream.write, text))
+
+    def flush(self) -> None:
+        """Write what was not written yet."""
+        self._tried(self._stream.flush)
+
+    @property
+    def buffer(self) -> Output:
+        """The same for bytes."""
+        return Output(self._stream.buffer)
+
+    def _tried(self, do: Callable[..., Any], *values: Any) -> Any:
+        try:
+            return do(*values)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Undeliverable(error.strerror) from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def complete() -> None:
+    """Give closed streams something that fails as they do, before a file of ours gets their number."""
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        if not _is_open(number):
+            os.open(os.devnull, mode)  # the lowest number that is free: this one
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def say(message: str) -> None:
+    """A line on standard error. Where nobody can read it, the exit status still can be."""
+    try:
+        print(f"envdoctor: {message}", file=sys.stderr)
+    except OSError:
+        _let_go(sys.stderr, 2)
+
+
+def finished(status: int) -> int:
+    """The exit status, once everything that was printed has arrived; another one where it cannot."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is wrong.
+        _let_go(sys.stdout, 1)
+        status = NO_READER
+    except OSError as error:
+        status = not_delivered(error.strerror)
+        _let_go(sys.stdout, 1)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _let_go(sys.stderr, 2)
+    return status
+
+
+def not_delivered(reason: object) -> int:
+    """Say that standard output takes nothing; the exit status."""
+    say(f"standard output cannot be written: {reason}")
+    return NOT_DONE
+
+
+def _let_go(stream: TextIO, number: int) -> None:
+    """Send what a stream still holds to nowhere, so that the interpreter does not fail on it once more at its end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        stream.flush()
+    except (OSError, ValueError):
+        return
