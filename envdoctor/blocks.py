@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envdoctor.numbers import number
 from envdoctor.records import dataclass, field
 from envdoctor.regexes import regex
 from envdoctor.rulefiles import load_compiled, parse_toml, suggestion
@@ -177,7 +178,7 @@ def _is_gpu(gpu: str, wanted: Sequence[str]) -> bool:
 
 
 def _number(arch: str) -> int:
-    return int("0" + "".join(c for c in arch if c.isdigit()))
+    return number("0" + "".join(c for c in arch if c.isdecimal()))
 
 
 def is_met(met: Sequence[Mapping[str, Any]], settings: Settings, calls: Collection[str], target: Target) -> bool:
@@ -224,7 +225,7 @@ def _same(value: str, wanted: str) -> bool:
 
 def _integer(text: str) -> int:
     match = LEADING.match(text)
-    return int(match[1]) if match else 0
+    return number(match[1]) if match else 0
 
 
 def allreduce_words(value: str) -> tuple[bool, set[str]]:

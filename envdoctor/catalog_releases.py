@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from envdoctor.numbers import number, whole
 from envdoctor.regexes import regex
 
 LABEL = regex(r"(?:rocm-|v)?(\d+(?:\.\d+)+)(?:-(\d+|[a-z]+))?")
@@ -22,7 +23,7 @@ def label_key(label: str) -> tuple[tuple[int, ...], int] | None:
     if match is None:
         return None
     stage = match[2] or "0"
-    return _numbers(match[1]), int(stage) if stage.isdigit() else -1
+    return _numbers(match[1]), -1 if (found := whole(stage)) is None else found
 
 
 @lru_cache(maxsize=256)
@@ -33,7 +34,7 @@ def version_numbers(version: str) -> tuple[int, ...] | None:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
+    return tuple(number(part) for part in text.split("."))
 
 
 def _padded(numbers: tuple[int, ...], width: int = WIDTH) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from envdoctor import numbers
 from envdoctor.catalog import BadValue, Catalog, ValueGrammar, Variable
 from envdoctor.catalog_releases import Library
 from envdoctor.records import dataclass
@@ -31,7 +32,7 @@ def number_in(text: str, number: str) -> tuple[int | None, str]:
     plain = digits.lstrip("+-")
     octal = number == "strtoll" and plain.startswith("0") and plain != "0"
     base = 16 if plain.startswith("0x") else 8 if octal else 10
-    return int(digits, base), text[match.end() :]
+    return numbers.number(digits, base), text[match.end() :]
 
 
 def faults(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.numbers import number, whole
 from envdoctor.regexes import regex
 
 NUMBER = regex(r"\d+(?:\.\d+)*")
@@ -22,7 +23,7 @@ def release(text: str) -> tuple[int, ...]:
     versions as text: `+rocm10.0` would come before `+rocm7.0`.
     """
     found = NUMBER.match(bare(text))
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    return tuple(number(part) for part in found[0].split(".")) if found else ()
 
 
 def series(text: str) -> str:
@@ -81,7 +82,7 @@ def from_cu(digits: str) -> str:
 
 def from_digits(text: str) -> str:
     """A release written without dots: `611` is 6.1.1; dotted text is cleaned and cut to three numbers."""
-    if text.isdigit() and len(text) == 3:
+    if len(text) == 3 and whole(text) is not None:
         return ".".join(text)
     return ".".join(text.strip(".").split(".")[:3])
 

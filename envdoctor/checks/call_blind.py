@@ -14,6 +14,7 @@ from envdoctor.checks.calls import finding
 from envdoctor.entries import Program, Step, only_rank_zero
 from envdoctor.facts import Call, FileFacts, Place
 from envdoctor.findings import Finding
+from envdoctor.numbers import whole
 from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
 
@@ -168,5 +169,5 @@ def _ranks(words: Sequence[str]) -> int | None:
         option, _, value = word.partition("=")
         if RANKS.search(option):
             given = value or (words[index + 1] if index + 1 < len(words) else "")
-            return int(given) if given.isdigit() else None
+            return whole(given)
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from envdoctor.facts import Launch
 from envdoctor.launchers import Command, Delivery
+from envdoctor.numbers import whole
 from envdoctor.records import dataclass, field
 from envdoctor.regexes import regex
 
@@ -93,8 +94,8 @@ def is_local(host: str) -> bool:
 def names_hosts(flags: Flags, delivery: Delivery, hosts_in: dict[str, int | None]) -> bool:
     """Whether a launch plainly goes to other hosts; `hosts_in` counts the lines of host files that are in the tree."""
     counts = flags.given(delivery.nodes)
-    if counts and counts[-1].isdigit():
-        return int(counts[-1]) > 1
+    if counts and (nodes := whole(counts[-1])) is not None:
+        return nodes > 1
     for value in flags.given(delivery.hosts):
         if len({host for host in listed(value) if not is_local(host)}) > 1 or _SEVERAL.fullmatch(value):
             return True

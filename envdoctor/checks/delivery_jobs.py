@@ -12,6 +12,7 @@ from envdoctor.checks.delivery_places import FIRST_ROLES, TELLS, jobs_of
 from envdoctor.checks.relation_points import value_of
 from envdoctor.facts import Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.numbers import number, whole
 from envdoctor.records import dataclass
 from envdoctor.regexes import regex
 from envdoctor.rulebook import Rule
@@ -96,14 +97,14 @@ def _members(unit: Unit) -> dict[tuple[str, str, str], list[Member]]:
             member = _member(unit, command, 0 if "--head" in command.launch.words else 1)
             found.setdefault(("ray start", "", ""), []).append(member)
             continue
-        ranks = [value for value in _values(command, NODE_RANK) if value.isdigit()]
+        ranks = [value for value in _values(command, NODE_RANK) if whole(value) is not None]
         if not command.launch.inner:
             continue
         key = (_entry(command), _value(command, NODES), _value(command, MASTER))
         if not ranks and _RANK_SET.search(unit.text):
             ranks, key = _by_environment(unit, command)
         if ranks:
-            found.setdefault(key, []).append(_member(unit, command, int(ranks[-1])))
+            found.setdefault(key, []).append(_member(unit, command, number(ranks[-1])))
     return found
 
 
@@ -112,7 +113,7 @@ def _by_environment(unit: Unit, command: Command) -> tuple[list[str], tuple[str,
     there = unit.steps[command.at]
     held = environment.at(unit.steps, command.at, there.scope, there.branch)
     known = {name: value for name, h in held.items() if h.exported == "yes" and (value := value_of(h))}
-    ranks = [known[name] for name in ("NODE_RANK", "RANK") if known.get(name, "").isdigit()][:1]
+    ranks = [known[name] for name in ("NODE_RANK", "RANK") if whole(known.get(name, "")) is not None][:1]
     size = known.get("WORLD_SIZE") or known.get("NNODES", "")
     master = known.get("MASTER_ADDR", "")
     return (ranks if size and master else []), (_entry(command), size, master)

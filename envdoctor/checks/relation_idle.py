@@ -13,6 +13,7 @@ from envdoctor.checks.relation_points import points, together, value_of
 from envdoctor.environment import Held
 from envdoctor.facts import Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.numbers import signed, whole
 from envdoctor.rulebook import Rule
 from envdoctor.targets import at_least
 
@@ -56,12 +57,14 @@ def _meets(value: str, needed: NeededSetting) -> bool:
     """Whether a value is one that the need accepts; numbers that say the same as one are."""
     text = value.strip()
     if needed.above is not None:
-        return not text.lstrip("+-").isdigit() or int(text) > needed.above
+        given = signed(text)
+        return given is None or given > needed.above
     words = [word.lower() for word in needed.words]
     if text.lower() in words:
         return True
-    if text.isdigit() and all(word.isdigit() for word in words):
-        return int(text) in {int(word) for word in words}
+    numbers = [whole(word) for word in words]
+    if (given := whole(text)) is not None and None not in numbers:
+        return given in numbers
     return not text
 
 

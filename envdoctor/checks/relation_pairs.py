@@ -13,6 +13,7 @@ from envdoctor.checks.relation_points import points, together, value_of
 from envdoctor.environment import Held
 from envdoctor.facts import Setting
 from envdoctor.findings import Finding, Related
+from envdoctor.numbers import whole
 from envdoctor.rulebook import Rule
 
 Environment = Mapping[str, Held]
@@ -136,5 +137,5 @@ def _all_off(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Fi
 
 
 def _numbers(value: str | None) -> list[int] | None:
-    parts = [part.strip() for part in (value or "").split(",")]
-    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else None
+    parts = [whole(part.strip()) for part in (value or "").split(",")]
+    return [part for part in parts if part is not None] if None not in parts else None

@@ -12,6 +12,7 @@ from envdoctor import reports
 from envdoctor.commands.scan_setup import Setup
 from envdoctor.discovery import Found
 from envdoctor.errors import UserError
+from envdoctor.numbers import whole
 from envdoctor.project import HEAD, Project
 from envdoctor.reports.outputs import Output, planned
 
@@ -137,11 +138,11 @@ def _launch(word: str, setup: Setup, project: Project) -> Any:
     from envdoctor.units import difference
 
     name, _, line = word.rpartition(":")
-    if not line.isdigit() or (setup.base / word).is_file():
+    if whole(line) is None or (setup.base / word).is_file():
         name, line = word, ""
     path = Path(name)
     if not path.is_file():
         raise UserError(f"{name}: no such file")
     facts = project.context(discovery.relative_path(path.resolve(), setup.base))
     built = units.build(project, [facts], setup.catalog.variable) if facts is not None else []
-    return difference.launch(built, facts.path if facts else name, int(line) if line else None, setup.catalog)
+    return difference.launch(built, facts.path if facts else name, whole(line), setup.catalog)

@@ -17,7 +17,7 @@ SETTERS: dict[str, Op] = {"setenv": "set", "pushenv": "set", "prepend_path": "ap
 _TOKEN = regex(
     r"(?P<comment>--(?!\[=*\[)[^\n]*)|(?P<long>(?:--)?\[(=*)\[)"
     r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
-    r"|(?P<call>\b(?:setenv|pushenv|prepend_path|append_path|unsetenv|os\.getenv)\s*\(\s*)"
+    r"|(?P<call>\b(?P<function>setenv|pushenv|prepend_path|append_path|unsetenv|os\.getenv)\s*\(\s*)"
     r"|(?P<local>\blocal\s+([A-Za-z_]\w*)\s*=\s*)"
     r"|(?P<word>\b(?:if|elseif|else|for|while|function|repeat|do|then|end|until)\b)"
 )
@@ -91,7 +91,7 @@ class Lua:
 
     def call(self, match: re.Match[str]) -> int:
         """A call that sets, removes or reads a variable; returns the offset behind what was read of it."""
-        function = match["call"].rstrip("( \t\n")
+        function = match["function"]
         name = _STRING.match(self.source.text, match.end())
         if name is None or name.lastindex not in (1, 2):
             return match.end()
