@@ -93,7 +93,8 @@ def _status(words: Sequence[str]) -> int:
     except streams.Undeliverable as error:
         return streams.not_delivered(error)
     except Exception as error:
-        from envdoctor.internal_errors import described
+        from envdoctor.internal_errors import advice, described
 
-        streams.say(f"internal error: {described(error)}. This is a fault of envdoctor: please report this line")
+        what = described(error)
+        streams.say(f"internal error: {what}. {advice(what)}")
     return streams.NOT_DONE

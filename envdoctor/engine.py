@@ -10,7 +10,8 @@ from envdoctor import checks, suppressions
 from envdoctor.catalog import Catalog
 from envdoctor.config import Complaint
 from envdoctor.config_paths import ByPath
-from envdoctor.facts import FileFacts
+from envdoctor.decoding import line_of
+from envdoctor.facts import FileFacts, Problem
 from envdoctor.findings import SEVERITIES, Finding
 from envdoctor.internal_errors import InternalErrors
 from envdoctor.project import Project
@@ -130,13 +131,15 @@ class Engine:
                 self._programs = self.project.programs()
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
-        found += self._judge_units(read)
+        with self.internal.guard(self.project.root.as_posix(), "judging launches"):
+            found += self._judge_units(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
         read += self._met(found, read)
         found = [f for f in self._suppress(found, read) if not self._ignored(f)]
         found += self._complaints(complaints)
-        problems = [self._problem(facts, i) for facts in read for i in range(len(facts.problems))]
+        problems = [self._problem(problem) for facts in read for problem in facts.problems]
+        problems += [self._problem(Problem(said, line_of(path, 1))) for path, said in self.internal.undone()]
         return self._result(found, problems, len(read))
 
     def _met(self, found: Sequence[Finding], read: Sequence[FileFacts]) -> list[FileFacts]:
@@ -234,9 +237,8 @@ class Engine:
             )
         return found
 
-    def _problem(self, facts: FileFacts, index: int) -> Finding:
+    def _problem(self, problem: Problem) -> Finding:
         rule = self.rulebook.named("unparsable-file")
-        problem = facts.problems[index]
         return Finding(rule.id, rule.name, rule.severity, rule.confidence, problem.place, problem.message, rule.fix)
 
     def _result(self, found: list[Finding], problems: list[Finding], count: int) -> Result:

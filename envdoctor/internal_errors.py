@@ -16,6 +16,7 @@ from envdoctor import __version__
 from envdoctor.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 MOST_NAMED = 20
@@ -73,19 +74,25 @@ class InternalErrors:
         """The files of which not all is known that they read."""
         return [path for (doing, _), paths in self._paths.items() if doing in (READING, USES) for path in paths]
 
-    def of(self, path: str) -> list[str]:
-        """What was left undone in a file, and why."""
-        return [
-            f"internal error while {doing}: {what}" for (doing, what), paths in self._paths.items() if path in paths
-        ]
+    def undone(self) -> Iterator[tuple[str, str]]:
+        """Each file with what was left undone in it, and why."""
+        for (doing, what), paths in self._paths.items():
+            for path in paths:
+                yield path, f"internal error while {doing}: {what}"
 
     def messages(self) -> list[str]:
         """One message an error, with the files and what to do."""
         return [
-            f"{_named(list(paths))}: internal error while {doing}: {what}; everything else was done. This is a fault of"
-            " envdoctor: please report this line, with the file if others may see it"
+            f"{_named(list(paths))}: internal error while {doing}: {what}; everything else was done. {advice(what)}"
             for (doing, what), paths in self._paths.items()
         ]
+
+
+def advice(what: str) -> str:
+    """What to do about an error that was described."""
+    if what.startswith("MemoryError"):
+        return "There was not enough memory for it: give it more, or leave the file out (--exclude)"
+    return "This is a fault of envdoctor: please report this line, with the file if others may see it"
 
 
 def _named(paths: list[str]) -> str:

@@ -112,10 +112,7 @@ class Project:
             return None
         with self.internal.guard(path, READING):
             return self._facts_of(path, data)
-        # Remembered, so that nobody tries again: nothing is known of the file.
-        self.facts[path] = FileFacts(
-            path, "unknown", problems=[Problem(p, line_of(path, 1)) for p in self.internal.of(path)]
-        )
+        self.facts[path] = FileFacts(path, "unknown")  # remembered, so that nobody tries again
         return self.facts[path]
 
     def _facts_of(self, path: str, data: bytes) -> FileFacts | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -75,10 +76,21 @@ def test_nothing_found(tree: Tree) -> None:
     assert (run.returncode, run.stdout) == (0, "")
 
 
+def test_no_step_takes_modules_from_the_checkout() -> None:
+    """A step works in the checkout of whoever asks for a review: `python -m pip` would take a `pip.py` from there."""
+    text = "\n".join(step["run"] for step in ACTION["runs"]["steps"])
+    assert re.findall(r"(\S+) -m (\w+)", text) == [("-I", "venv"), ("-I", "pip")]
+
+
 @pytest.mark.nightly
 def test_the_install_step(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("pip", "venv", "importlib", "contextlib", "types", "runpy", "ensurepip", "envdoctor", "setuptools"):
+        (checkout / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
     env = {**os.environ, "RUNNER_TEMP": str(tmp_path), "ACTION": str(ROOT)}
     script = ACTION["runs"]["steps"][0]["run"]
-    subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], env=env, check=True, timeout=600)
+    subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=checkout, env=env, check=True, timeout=600)
+    assert not (tmp_path / "ran").exists()
     version = subprocess.run([tmp_path / "envdoctor/bin/envdoctor", "--version"], capture_output=True, check=True)
     assert version.stdout.startswith(b"envdoctor ")

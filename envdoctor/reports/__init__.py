@@ -99,4 +99,6 @@ def totals(result: Result) -> str:
         text += f"; {counted(result.hints, 'hint')} not shown (--hints)"
     if held := result.summary.get("baseline", {}).get("held"):
         text += f"; {held} more in the baseline"
+    if result.errors:
+        text += "; not everything could be done"
     return text

@@ -17,7 +17,9 @@ class GithubReport:
 
     def render(self, result: Result) -> str:
         """The commands; nothing where there is nothing to say."""
-        return "".join(f"{workflow_command(f)}\n" for f in [*result.findings, *result.problems])
+        commands = [workflow_command(f) for f in [*result.findings, *result.problems]]
+        commands += [f"::error title=envdoctor::{_data(printable(error))}" for error in result.errors]
+        return "".join(f"{command}\n" for command in commands)
 
 
 def workflow_command(finding: Finding) -> str:

@@ -58,6 +58,7 @@ class HtmlReport:
                 yield from _finding(finding, result.excerpts.get((path, finding.place.line)), finding.rule in linked)
             yield "</section>"
         yield from _problems(result.problems)
+        yield from _errors(result.errors)
         yield from _rules(rules)
         yield "</main></body></html>"
 
@@ -142,6 +143,14 @@ def _problems(problems: Sequence[Finding]) -> Iterator[str]:
         for problem in problems:
             where = f"{problem.place.path}:{problem.place.line}"
             yield f"<li><code>{shown(where)}</code> {shown(problem.message)}</li>"
+        yield "</ul></section>"
+
+
+def _errors(errors: Sequence[str]) -> Iterator[str]:
+    """What could not be done at all."""
+    if errors:
+        yield "<section><h2>Not done</h2><ul>"
+        yield from (f"<li>{shown(error)}</li>" for error in errors)
         yield "</ul></section>"
 
 

@@ -17,5 +17,6 @@ class JsonReport:
     def render(self, result: Result) -> str:
         """`{"version": 1, "findings": [...], "hints": N, "summary": {...}}`."""
         findings = [finding_json(f) for f in result.findings]
-        report = {"version": 1, "findings": findings, "hints": result.hints, "summary": result.summary}
+        summary = {**result.summary, "errors": result.errors}
+        report = {"version": 1, "findings": findings, "hints": result.hints, "summary": summary}
         return json.dumps(report, indent=2, ensure_ascii=False) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
@@ -20,10 +20,11 @@ class JunitReport:
     def render(self, result: Result) -> str:
         """The document. Some CI systems refuse a report without a case, so that a clean scan has one."""
         suites = [(path, list(found)) for path, found in groupby(result.findings, key=lambda f: f.place.path)]
-        lines = [*_suites(suites)] if suites else list(_clean())
+        lines = [*_suites(suites), *_errors(result.errors)] or list(_clean())
         failures = sum(failed(f) for f in result.findings)
-        cases = len(result.findings) or 1
-        head = f'<testsuites name="envdoctor" tests="{cases}" failures="{failures}" errors="0">'
+        cases = len(result.findings) + len(result.errors) or 1
+        counts = f'tests="{cases}" failures="{failures}" errors="{len(result.errors)}"'
+        head = f'<testsuites name="envdoctor" {counts}>'
         return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *lines, "</testsuites>"]) + "\n"
 
 
@@ -53,6 +54,17 @@ def _case(finding: Finding) -> Iterator[str]:
     else:
         yield f"      <system-out>{text}</system-out>"
     yield "    </testcase>"
+
+
+def _errors(errors: Sequence[str]) -> Iterator[str]:
+    """A suite of what could not be done."""
+    if errors:
+        yield f'  <testsuite name="envdoctor" tests="{len(errors)}" failures="0" errors="{len(errors)}" skipped="0">'
+        for error in errors:
+            yield '    <testcase name="not done" classname="envdoctor">'
+            yield f"      <error message={_attribute(error)}/>"
+            yield "    </testcase>"
+        yield "  </testsuite>"
 
 
 def _clean() -> Iterator[str]:

@@ -48,6 +48,7 @@ class MarkdownReport:
         if left:
             blocks.append(f"\n{counted(left, 'further finding')} left out: too long for a comment.\n")
         blocks += [f"\nnote: {escaped(_at(p))}: {escaped(p.message)}\n" for p in result.problems if size < MOST]
+        blocks += [f"\nnot done: {escaped(error)}\n" for error in result.errors if size < MOST]
         return "".join(blocks)
 
 

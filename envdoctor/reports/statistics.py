@@ -69,4 +69,5 @@ class StatisticsJsonReport:
     def render(self, result: Result) -> str:
         """One object: version, a list of rows, and the summary of the run."""
         rows = [row._asdict() for row in counts(result.findings)]
-        return json.dumps({"version": 1, "statistics": rows, "summary": result.summary}, indent=2) + "\n"
+        summary = {**result.summary, "errors": result.errors}
+        return json.dumps({"version": 1, "statistics": rows, "summary": summary}, indent=2) + "\n"

@@ -90,7 +90,7 @@ def test_a_reader_that_fails(
         assert status == 2
         assert keys(report) == {key for key in before if key[0] != bad}
         assert told.startswith(f"envdoctor: {bad}: internal error while reading it: {error} in ")
-        assert "please report this line" in told
+        assert ("not enough memory" if error == "MemoryError" else "please report this line") in told
         assert [p["path"] for p in report["summary"]["problems"]] == [bad]
 
 
@@ -284,14 +284,15 @@ def failing_in(code: CodeType, run: Callable[[], int]) -> tuple[int, bool]:
 ENDS = ("cli.py", "streams.py", "internal_errors.py", "isolation.py")
 """The boundary itself: nothing stands behind it."""
 SHARED = (
-    "commands/", "config", "discovery.py", "git.py", "journal.py", "kept", "quick.py", "rulebook.py", "rulefiles.py",
-    "catalog", "engine.py", "project.py", "reports/", "findings.py", "targets_", "launchers.py", "record", "regexes.py",
-    "env_files.py", "links.py", "entry_modules.py", "units/__init__.py", "units/build.py", "decoding.py", "source.py",
-    "facts.py", "apis.py", "suppressions.py", "blocks.py",
+    "apis.py", "blocks.py", "catalog", "commands/", "config", "decoding.py", "discovery.py", "engine.py", "entry_modules.py",
+    "env_files.py", "facts.py", "findings.py", "git.py", "isolation.py", "journal.py", "kept", "launchers.py", "links.py",
+    "numbers.py", "project.py", "quick.py", "record", "regexes.py", "reports/", "rulebook.py", "rulefiles.py", "source.py",
+    "suppressions.py", "targets", "units/__init__.py", "units/build.py",
 )  # fmt: skip
 """What all files share: where that fails, more than a file may be left undone."""
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.nightly), 23])
 def test_any_function_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: int
@@ -334,5 +335,5 @@ def test_any_function_that_fails(
         if status != 2 or "internal error" not in told or (elsewhere and not name.startswith(SHARED)):
             wrong.append((name, status, told, sorted(elsewhere)[:3]))
     print(figures)
-    assert not wrong
+    assert not wrong, "\n".join(map(str, wrong))
     assert figures["all else judged"] >= figures["functions"] * 0.8

@@ -50,6 +50,13 @@ def clean() -> Result:
     return _result([], [], {})
 
 
+def undone() -> Result:
+    """A scan that found nothing in what it could judge."""
+    said = "c.lua: internal error while reading it: KeyError in readers/x.py:1"
+    problem = Finding("ED901", "unparsable-file", "info", "high", Place("c.lua", 1, 1, 1, 1), "internal error")
+    return _result([], [problem], {}, [said])
+
+
 def _result(
     found: list[Finding], problems: list[Finding], excerpts: dict[tuple[str, int], str], errors: list[str] | None = None
 ) -> Result:

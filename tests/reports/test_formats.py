@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from report_samples import clean, full, hostile
+from report_samples import clean, full, hostile, undone
 from support import ROOT, envdoctor
 
 from envdoctor import __version__
@@ -39,6 +39,15 @@ def test_no_format_is_upset_by_anything(name: str, make: Callable[[], Result]) -
             text.encode()
     if name not in ("concise", "text", "json") and make is full:
         assert all(word in text for word in ("confirmed", "refuted", "not testable here", "and set here"))
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS, "statistics", "statistics-json"} - {"gitlab", "concise"}))
+def test_what_could_not_be_done_shows_in_every_format_that_is_kept(name: str) -> None:
+    """`No findings` is no answer where a file was not judged. (GitLab takes issues and nothing else.)"""
+    text = report(name).render(undone())
+    said = "not everything could be done" if name in ("text", "statistics") else "KeyError"
+    assert said in text
+    assert said not in report(name).render(clean())
 
 
 def test_json_keys_are_the_contract() -> None:

@@ -54,8 +54,9 @@ def test_nothing_found_is_no_output() -> None:
 def test_text_cannot_break_out() -> None:
     text = report("github").render(hostile())
     lines = text.split("\n")
-    assert len(lines) == 3
-    assert lines[2] == ""
+    assert len(lines) == 4
+    assert lines[3] == ""
+    assert parsed(lines[2]) == ("error", {"title": "envdoctor"}, printable(HOSTILE))
     assert "\r" not in text
     assert "\x1b" not in text
     _, properties, message = parsed(lines[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +10,7 @@ import junitparser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import HOSTILE, clean, full, hostile
+from report_samples import HOSTILE, clean, full, hostile, undone
 
 from envdoctor.engine import Result
 from envdoctor.facts import Place
@@ -47,8 +48,10 @@ def test_a_clean_scan_has_a_case_that_passes(tmp_path: Path) -> None:
 
 
 def test_text_cannot_break_out(tmp_path: Path) -> None:
-    (suite,) = read(hostile(), tmp_path)
+    suite, undone = read(hostile(), tmp_path)
     (case,) = suite
+    ((error,),) = (case.result for case in undone)
+    assert error.message == printable(HOSTILE)
     (failure,) = case.result
     assert failure.message == printable(HOSTILE)
     assert suite.name == printable(f"dir/{HOSTILE}:1,2.sh")
@@ -61,7 +64,8 @@ def test_any_text_is_well_formed_and_comes_back(message: str) -> None:
     assert root.find(".//failure").get("message") == printable(message)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("word", ["tests", "failures"])
-def test_counts_of_the_root_are_the_sums(word: str) -> None:
-    root = ElementTree.fromstring(report("junit").render(full()).encode())
+@pytest.mark.parametrize("make", [full, hostile, clean, undone])
+@pytest.mark.parametrize("word", ["tests", "failures", "errors"])
+def test_counts_of_the_root_are_the_sums(word: str, make: Callable[[], Result]) -> None:
+    root = ElementTree.fromstring(report("junit").render(make()).encode())
     assert int(root.get(word, "-1")) == sum(int(suite.get(word, "-1")) for suite in root)
