@@ -26,6 +26,7 @@ SECONDS = 60
 LARGEST = 1_000_000
 """Bytes of a configuration, and of any other small file of a repository, that is looked at."""
 LARGEST_INDEX = 500_000_000
+"""Bytes of an index, and of any file that git is given to read: that of the largest repositories is a tenth of it."""
 SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "info/exclude", "logs/refs")
 """What all work trees of a repository share."""
 OWN = ("index", "logs/HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD")
@@ -136,11 +137,9 @@ class View:
             for name in names:
                 if _is_plain(source := f"{base}/{name}"):
                     os.symlink(os.path.abspath(source), f"{self.path}/{name}")
-        for name in os.listdir(own):
-            # The rest of an index in parts. Git marks it as used, so that it gets one of its own.
-            if name.startswith("sharedindex.") and _is_plain(f"{own}/{name}"):
-                with open(f"{own}/{name}", "rb") as file:
-                    _write(f"{self.path}/{name}", file.read(LARGEST_INDEX))
+        for name in _other_parts(own):
+            # Git marks it as used when it reads it, so that it gets one of its own.
+            _write(f"{self.path}/{name}", _bytes(f"{own}/{name}"))
         _write(f"{self.path}/HEAD", _small(f"{own}/HEAD") or b"")
         taken = _taken(self.repository.configuration())
         version = "1" if any(key.startswith("extensions.") for key, _ in taken) else "0"
@@ -182,12 +181,31 @@ def _new_folder() -> str:
 
 
 def _is_plain(path: str) -> bool:
-    """A file or a folder, and no device or pipe that git would wait for."""
+    """A folder, or a file of a fair size, and no device or pipe that git would wait for."""
     try:
-        mode = os.stat(path).st_mode
+        status = os.stat(path)
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_INDEX)
+
+
+def _other_parts(own: str) -> list[str]:
+    """The files that hold the rest of an index in parts, by their names: the index holds their hash."""
+    names = [name for name in os.listdir(own) if name.startswith("sharedindex.") and _is_plain(f"{own}/{name}")]
+    index = _bytes(f"{own}/index") if names and _is_plain(f"{own}/index") else b""
+    return [name for name in names if _hash(name.partition(".")[2]) in index]
+
+
+def _hash(digits: str) -> bytes:
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return digits.encode("utf-8", "surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(LARGEST_INDEX)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -18,11 +18,12 @@ from envdoctor.links import Links
 from envdoctor.records import dataclass, field, replace
 from envdoctor.regexes import regex
 from envdoctor.source import Source
-from envdoctor.targets import Target, folders_near, hint_files, infer
+from envdoctor.targets import Target, folders_near, hint_files, hints_in, infer
 
 if TYPE_CHECKING:
     from envdoctor.entries import Programs
 
+Texts = list[tuple[str, str]]
 MOST_HELD = 32_000_000
 """Bytes of files that are kept in memory: most are asked for more than once."""
 HEAD = 256
@@ -135,9 +136,11 @@ class Project:
     def _docker_env_files(self) -> frozenset[str]:
         """Env files that docker reads, by its own rules."""
         if self._docker_env is None:
-            from envdoctor.env_files import read_by_docker
+            self._docker_env = frozenset()
+            with self.internal.guard(self.root.as_posix(), "looking for the env files of docker in it"):
+                from envdoctor.env_files import read_by_docker
 
-            self._docker_env = read_by_docker(self.files(), self._small, readers.kind_of)
+                self._docker_env = read_by_docker(self.files(), self._small, readers.kind_of)
         return self._docker_env
 
     def _may_enter(self, kind: str, data: bytes) -> bool:
@@ -258,8 +261,25 @@ class Project:
             if folder not in self._hints:
                 self._hints[folder] = [(p, self.text(p)) for p in self._hints_around(folder)]
             around = [[(p, self.text(p)) for p in group] for group in self._linked().around(path)]
-            self._targets[path] = infer([(path, self.text(path))], self._hints[folder], around)
+            self._targets[path] = self._inferred([(path, self.text(path))], self._hints[folder], around)
         return self._targets[path]
+
+    def _inferred(self, own: Texts, hints: Texts, around: list[Texts]) -> Target:
+        """What these files (paths with texts) say; one that upsets us says nothing, and the others still do."""
+        with self.internal.guard(own[0][0], "looking for what it runs on"):
+            return infer(own, hints, around)
+        return infer(self._telling(own), self._telling(hints), [self._telling(group) for group in around])
+
+    def _telling(self, files: Texts) -> Texts:
+        """The files, without the text of those whose hints cannot be looked for."""
+        found = []
+        for path, text in files:
+            told = (path, "")
+            with self.internal.guard(path, "looking for hints at a machine"):
+                hints_in(path, text)
+                told = (path, text)
+            found.append(told)
+        return found
 
     def _linked(self) -> Links:
         """Which scripts name which files."""

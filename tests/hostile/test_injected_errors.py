@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from everything import GHOST, KINDS, scan_rules, write_everything, write_example, write_kinds
 
-from envdoctor import checks, readers
+from envdoctor import checks, readers, targets_hints
 from envdoctor.cli import main
 from envdoctor.findings import Finding
 from envdoctor.fixes.fixer import Fixer
@@ -136,6 +136,29 @@ def test_a_rule_that_fails(
         # What the rule says goes, and what it kept others from saying may come.
         assert before - mine <= keys(report)
         assert not any(key[2] == rule.name for key in keys(report))
+
+
+def test_a_file_that_tells_the_target_and_fails(tmp_path: Path, scan: Scan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would have said is lost, and what the others say is not."""
+    root = tmp_path / "project"
+    root.mkdir()
+    image = "FROM rocm/pytorch:rocm6.2_ubuntu22.04_py3.10_pytorch_release_2.3.0\n"
+    (root / "Dockerfile").write_text(image)
+    (root / "requirements.txt").write_text("torch==2.3.0\n")
+    (root / "run.sh").write_text("export NVIDIA_TF32_OVERRIDE=0\ntorchrun --nproc_per_node 8 train.py\n")
+    before = keys(scan(root)[1])
+    assert ("run.sh", 1, "wrong-platform", "NVIDIA_TF32_OVERRIDE") in before
+    real = targets_hints.hints_in
+    fails = "requirements.txt"
+    monkeypatch.setattr(
+        targets_hints, "hints_in", lambda path, *r: unforeseen() if path == fails and r[0] else real(path, *r)
+    )
+    for fails, lost in (("requirements.txt", set()), ("Dockerfile", before)):
+        targets_hints.reasons_of.cache_clear()
+        status, report, told = scan(root)
+        assert (status, keys(report) | lost) == (2, before)
+        assert f"envdoctor: {fails}: internal error while looking for hints at a machine: InjectedError" in told
+    targets_hints.reasons_of.cache_clear()
 
 
 FIXING = [("--diff",), ("--diff", "--unsafe-fixes"), ("--fix",), ("--fix", "--unsafe-fixes"), ("--add-ignores",)]
