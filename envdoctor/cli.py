@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from envdoctor import __version__, streams
@@ -78,6 +79,7 @@ def _status(words: Sequence[str]) -> int:
     """The exit status of a command. Whatever goes wrong ends here, in a line on standard error and never in 1."""
     chosen = next((w for w in words if not w.startswith("-")), None)
     try:
+        _refuse_ambiguous(words)
         if words[:1] == ["scan"]:
             from envdoctor import quick
 
@@ -93,8 +95,39 @@ def _status(words: Sequence[str]) -> int:
     except streams.Undeliverable as error:
         return streams.not_delivered(error)
     except Exception as error:
+        _tell(error)
+    return streams.NOT_DONE
+
+
+def _refuse_ambiguous(words: Sequence[str]) -> None:
+    """Refuse an option that is the name of a file here as well: who names files by a list would not have meant it.
+
+    pre-commit, `xargs` and `*` hand on names as they are, and a stranger's file can be named `--output=/etc/profile`.
+    """
+    for word in words:
+        if word == "--":
+            return
+        if word.startswith("-") and word != "-" and os.path.lexists(word):
+            raise UserError(f"{word}: an option, and a file here has this name: write ./{word}, or -- before all files")
+
+
+def _is_folder_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _tell(error: Exception) -> None:
+    """Say what an error of ours was. Where even that fails, as it may without memory, say that there was one."""
+    try:
+        if isinstance(error, FileNotFoundError) and _is_folder_gone():
+            streams.say("the current folder is gone: start again in one that is there")
+            return
         from envdoctor.internal_errors import advice, described
 
         what = described(error)
         streams.say(f"internal error: {what}. {advice(what)}")
-    return streams.NOT_DONE
+    except Exception:
+        os.write(2, b"envdoctor: internal error, and no memory to say which\n")

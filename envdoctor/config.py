@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -106,7 +107,7 @@ def nearest(start: Path) -> Path | None:
             return own
         if b"[tool.envdoctor" in (_noted(shared) or b""):
             return shared
-        found = (folder / ".git").exists()
+        found = os.path.exists(folder / ".git")  # noqa: PTH110
         journal.note("there", str(folder / ".git"), found)
         if found:
             return None
@@ -115,14 +116,17 @@ def nearest(start: Path) -> Path | None:
 
 def _noted(path: Path) -> bytes | None:
     """The bytes of a file, noted as something that the scan depends on; None where it is none."""
-    journal.note("file", str(path), found := path.is_file())
-    return journal.read(str(path)) if found else None
+    journal.note("file", str(path), found := os.path.isfile(path))  # noqa: PTH113 (no error in a closed folder)
+    try:
+        return journal.read(str(path)) if found else None
+    except OSError:
+        return b""  # it holds, and why it cannot be read is told when it is
 
 
 def project_root(start: Path) -> Path:
     """The repository that `start` is in, else `start` itself."""
     start = start.resolve()
-    return next((f for f in (start, *start.parents) if (f / ".git").exists()), start)
+    return next((f for f in (start, *start.parents) if os.path.exists(f / ".git")), start)  # noqa: PTH110
 
 
 def from_text(path: Path, text: str) -> Config:
@@ -130,10 +134,14 @@ def from_text(path: Path, text: str) -> Config:
     import tomli
 
     try:
-        data: Any = tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
+        table: Any = tomli.loads(text)
+        for key in ("tool", "envdoctor") if path.name == "pyproject.toml" else ():
+            table = table.get(key, {}) if isinstance(table, dict) else None
+    except (ValueError, RecursionError) as error:  # more digits or brackets than the parser takes, too
         return Config(path.parent, path, complaints=(_syntax_complaint(path, error),))
-    table = data.get("tool", {}).get("envdoctor", {}) if path.name == "pyproject.toml" else data
+    if not isinstance(table, dict):
+        complaint = Complaint(place_of(path, text, "envdoctor"), "tool.envdoctor: expected a table")
+        return Config(path.parent, path, complaints=(complaint,))
     values: dict[str, Any] = {}
     complaints = []
     for key, value in table.items():
@@ -149,7 +157,8 @@ def _syntax_complaint(path: Path, error: Exception) -> Complaint:
     """A TOML error with the line that it names."""
     match = re.search(r"at line (\d+), column (\d+)", str(error))
     line, column = (int(match[1]), int(match[2])) if match else (1, 1)
-    return Complaint(Place(path.as_posix(), line, column, line, column + 1), f"not valid TOML: {error}")
+    said = "nested too deep" if isinstance(error, RecursionError) else str(error)
+    return Complaint(Place(path.as_posix(), line, column, line, column + 1), f"not valid TOML: {said}")
 
 
 class Problem(NamedTuple):
@@ -209,15 +218,15 @@ def _wrong(key: str, value: object) -> str:
 
 def _other_version(wanted: str) -> str:
     """Why this is no release that the project asks for; empty where it is. `0.2.1` alone asks for exactly that one."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
     try:
         asked = SpecifierSet(wanted if wanted.strip().startswith(tuple("<>=!~")) else f"=={wanted}")
-    except InvalidSpecifier:
+        # A checkout on the way to 0.2 has what 0.2 will have.
+        fits = asked.contains(Version(envdoctor.__version__).base_version)
+    except ValueError:  # InvalidSpecifier among them
         return f"{wanted!r} is no version and no condition on one (`>=0.2`)"
-    # A checkout on the way to 0.2 has what 0.2 will have.
-    fits = asked.contains(Version(envdoctor.__version__).base_version)
     return "" if fits else f"the project asks for {wanted}, and this is envdoctor {envdoctor.__version__}"
 
 

@@ -43,21 +43,32 @@ def find(paths: Sequence[str], root: Path, exclude: Sequence[str] = ()) -> Found
     errors = []
     for given in paths or ["."]:
         path = Path(given)
-        journal.note("file", os.path.abspath(given), path.is_file())  # noqa: PTH100 (a link stays a link)
-        if path.is_dir():
+        is_file = os.path.isfile(given)  # noqa: PTH113 (no error where a folder is closed, or the name too long)
+        journal.note("file", os.path.abspath(given), is_file)  # noqa: PTH100 (a link stays a link)
+        if os.path.isdir(given):  # noqa: PTH112
             folder = path.resolve()
             journal.note("link", os.path.abspath(given), folder)  # noqa: PTH100
             for relative in files_below(folder, root):
                 if not exclude or not excluded(relative, exclude):
                     files[relative] = None
-        elif path.is_file():
+        elif is_file:
             relative = relative_path(path.resolve(), root)
             named.add(relative)
             files[relative] = None
         else:
-            reason = "cannot be opened" if path.exists() or path.is_symlink() else "no such file or folder"
-            errors.append(f"{given}: {reason}")
+            errors.append(f"{given}: {_why_not(given)}")
     return Found(root, tuple(sorted(files)), frozenset(named), tuple(errors))
+
+
+def _why_not(given: str) -> str:
+    """Why a path that was named is neither a file nor a folder."""
+    try:
+        os.lstat(given)
+    except FileNotFoundError:
+        return "no such file or folder"
+    except (OSError, ValueError) as error:
+        return f"cannot be opened: {getattr(error, 'strerror', None) or error}"
+    return "cannot be opened"
 
 
 def files_below(folder: Path, root: Path) -> Iterator[str]:
@@ -182,9 +193,26 @@ def _walk(folder: Path) -> Iterator[str]:
 def _ignore_patterns(folder: Path) -> Callable[[str], bool]:
     """Whether a path relative to `folder` is ignored by its `.gitignore`."""
     try:
-        lines = journal.read(f"{folder}/.gitignore").decode("utf-8", "replace").splitlines()
+        lines = journal.read(f"{folder}/.gitignore").decode("utf-8", "replace").split("\n")
     except OSError:
         return lambda relative: False
+    import warnings
+
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines).match_file
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line)).match_file
+
+
+def _is_pattern(line: str) -> bool:
+    """Whether a line is a pattern that can be used; git skips others too."""
+    import re
+
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error, RecursionError):
+        return False
+    return True

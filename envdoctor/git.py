@@ -33,17 +33,18 @@ OWN = ("index", "logs/HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD")
 """What each work tree has for itself."""
 CONFIGURATION = (
     ("core.bare", "false"), ("core.fsmonitor", ""), ("core.hooksPath", os.devnull), ("core.attributesFile", os.devnull),
-    ("core.untrackedCache", "false"), ("core.quotePath", "false"), ("protocol.allow", "never"),
+    ("core.untrackedCache", "false"), ("core.quotePath", "true"), ("protocol.allow", "never"),
     # Line ends do not count as changes, whatever the repository was checked out with.
     ("core.autocrlf", "input"),
 )  # fmt: skip
 WORDS = ("--no-pager", "-c", "safe.bareRepository=explicit")
 """The second is for a git that git itself starts: none is known to."""
 TAKEN = {
-    "core.ignorecase": ("true",), "core.precomposeunicode": ("true",), "extensions.objectformat": ("sha1", "sha256"),
-    "extensions.refstorage": ("files", "reftable"),
+    "core.ignorecase": ("true", "yes", "on", "1", ""), "core.precomposeunicode": ("true", "yes", "on", "1", ""),
+    "extensions.objectformat": ("sha1", "sha256"), "extensions.refstorage": ("files", "reftable"),
 }  # fmt: skip
 """What has to be known of a repository's own configuration to read its files, and the values that are taken."""
+TAKEN_KEYS = r"^(core\.(ignorecase|precomposeunicode)|extensions\.(objectformat|refstorage))$"
 FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 
 
@@ -141,13 +142,44 @@ class View:
             # Git marks it as used when it reads it, so that it gets one of its own.
             _write(f"{self.path}/{name}", _bytes(f"{own}/{name}"))
         _write(f"{self.path}/HEAD", _small(f"{own}/HEAD") or b"")
-        taken = _taken(self.repository.configuration())
+        self._configure(CONFIGURATION)
+        taken = self._taken(f"{shared}/config")
         version = "1" if any(key.startswith("extensions.") for key, _ in taken) else "0"
-        ignores = (("core.excludesFile", _user_ignores()),)
-        settings = (("core.repositoryFormatVersion", version), *CONFIGURATION, *ignores, *taken, *more)
-        _write(
-            f"{self.path}/config", "".join(_line(*setting) for setting in settings).encode("utf-8", "surrogateescape")
-        )
+        ignores = self._user_ignores()
+        self._configure((("core.repositoryFormatVersion", version), ("core.excludesFile", ignores), *taken, *more))
+
+    def _configure(self, settings: Iterable[tuple[str, str]]) -> None:
+        """Add settings to our configuration."""
+        with open(f"{self.path}/config", "ab") as file:
+            file.write(os.fsencode("".join(_line(*setting) for setting in settings)))
+
+    def settings(self, path: str, keys: str, *more: str) -> list[tuple[str, str]]:
+        """The settings of a configuration file whose names fit a pattern, as git reads it: the last one holds."""
+        asked = self.ask("/", "config", "--file", path, *more, "-z", "--get-regexp", keys)
+        pairs = (entry.partition("\n") for entry in os.fsdecode(asked.out).split("\0") if entry)
+        return [(key, value) for key, _, value in pairs]
+
+    def _taken(self, path: str) -> list[tuple[str, str]]:
+        """What is taken over of a repository's own configuration. Git is asked only where it says something of it."""
+        said = (_small(path) or b"").lower()
+        if not any(key.rpartition(".")[2].encode() in said for key in TAKEN):
+            return []
+        found = dict(self.settings(path, TAKEN_KEYS, "--no-includes"))
+        chosen = {key: value for key, value in found.items() if value.lower() in TAKEN.get(key, ())}
+        return [(key, "true" if key.startswith("core.") else value) for key, value in chosen.items()]
+
+    def _user_ignores(self) -> str:
+        """The user's own file of names to ignore, which git and linters respect; git skips one that is not there."""
+        home = os.path.expanduser("~")
+        base = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        found = f"{base}/git/ignore"
+        chosen = os.environ.get("GIT_CONFIG_GLOBAL")
+        for path in (chosen,) if chosen is not None else (f"{base}/git/config", f"{home}/.gitconfig"):
+            said = (_small(path) or b"").lower()
+            if b"excludesfile" in said or b"include" in said:
+                named = self.settings(path, r"^core\.excludesfile$", "--includes")
+                found = os.path.expanduser(named[-1][1]) if named else found
+        return found
 
     def close(self) -> None:
         """Remove the folder: files and links in it and in the two folders below, and nothing that a link leads to."""
@@ -223,30 +255,6 @@ def _line(key: str, value: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _taken(configuration: bytes) -> list[tuple[str, str]]:
-    """The few settings that are taken over, each with a word of ours; which section it stands in is not asked."""
-    found = _settings(configuration)
-    chosen = ((key, found.get(key.rpartition(".")[2], "").lower()) for key in TAKEN)
-    return [(key, value) for key, value in chosen if value in TAKEN[key]]
-
-
-def _settings(configuration: bytes) -> Mapping[str, str]:
-    """Names in lower case -> values of a configuration, of whatever section."""
-    pairs = (line.partition("=") for line in configuration.decode("utf-8", "surrogateescape").split("\n"))
-    return {name.strip().lower(): value.strip().strip('"') for name, sign, value in pairs if sign}
-
-
-def _user_ignores() -> str:
-    """The user's own file of names to ignore, which git and linters respect; git skips one that is not there."""
-    home = os.path.expanduser("~")
-    base = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    for path in (f"{home}/.gitconfig", f"{base}/git/config"):
-        named = _settings(_small(path) or b"").get("excludesfile", "")
-        if named:
-            return os.path.expanduser(named)
-    return f"{base}/git/ignore"
 
 
 def _program() -> str:
@@ -328,10 +336,12 @@ def _collected(child: int, pipe: int) -> tuple[int, bytes]:
 
     parts = []
     end = time.monotonic() + SECONDS
+    poll = select.poll()  # `select.select` takes no number above 1023
+    poll.register(pipe, select.POLLIN)
     hung = False
     try:
         while True:
-            if not select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
+            if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
                 hung = True
                 break
             if not (part := os.read(pipe, 1 << 16)):

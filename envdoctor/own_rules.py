@@ -37,11 +37,14 @@ def read(path: Path) -> OwnFile:
     import tomli
 
     try:
-        content = tomli.loads(journal.read(str(path)).decode("utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RuleError(f"{path}: not valid TOML: {error}") from error
+        data = journal.read(str(path))
+    except (OSError, ValueError) as error:  # ValueError: no name of a file
+        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        content = tomli.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # more digits or brackets than the parser takes, too
+        said = "nested too deep" if isinstance(error, RecursionError) else error
+        raise RuleError(f"{path}: not valid TOML: {said}") from error
     if kind_of(content, path) == "rule":
         rule = rule_from(content, str(path))
         for number, example in enumerate(rule.examples, 1):

@@ -98,6 +98,9 @@ def rule_from(data: Mapping[str, Any], where: str) -> Rule:
             raise RuleError(f"{where}: {key}: unknown key{suggestion(key, list(known))}")
         if not isinstance(value, known[key]):
             raise RuleError(f"{where}: {key}: expected {known[key].__name__}, got {type(value).__name__}")
+    for key in ("triggers", "evidence"):
+        _check_strings(data.get(key, []), f"{where}: {key}")
+    _check_strings(data.get("parameters", {}).get("entry_triggers", []), f"{where}: parameters.entry_triggers")
     if missing := [key for key in REQUIRED if key not in data]:
         raise RuleError(f"{where}: {missing[0]}: missing")
     for key, allowed in (("severity", ("error", "warning", "info")), ("confidence", ("high", "medium", "low")),
@@ -113,7 +116,14 @@ def rule_from(data: Mapping[str, Any], where: str) -> Rule:
     )
 
 
+def _check_strings(value: object, where: str) -> None:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise RuleError(f"{where}: expected a list of strings")
+
+
 def _example(data: Mapping[str, Any], where: str) -> Example:
+    if not isinstance(data, dict):
+        raise RuleError(f"{where}: expected a table")
     for key in data:
         if key not in EXAMPLE:
             raise RuleError(f"{where}: {key}: unknown key{suggestion(key, sorted(EXAMPLE))}")

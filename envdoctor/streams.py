@@ -1,4 +1,4 @@
-"""Standard input, output and error as they may be: closed, full, or with nobody left who reads.
+"""What a program is started with: standard streams that are closed, full or without a reader, and ignored signals.
 
 What cannot be delivered must show in the exit status, and a number that Python would give by itself (1 for an error
 that nobody caught, 120 for a stream that cannot be flushed at the end) says something else or nothing.
@@ -62,12 +62,21 @@ class Output:
 
 def complete() -> None:
     """Give closed streams something that fails as they do, before a file of ours gets their number."""
+    _wait_for_children()
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         if not _is_open(number):
             os.open(os.devnull, mode)  # the lowest number that is free: this one
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _wait_for_children() -> None:
+    """Of a parent that ignores the ends of its children we would learn nothing of ours."""
+    import _signal  # type: ignore[import-not-found]  # `signal` makes enumerations, which takes longer than git
+
+    if hasattr(_signal, "SIGCHLD") and _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN:
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 def _is_open(number: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from envdoctor import git, since
 from envdoctor.git import Listing, View, repository_of
@@ -51,7 +53,7 @@ def listed(folder: Path) -> set[str] | None:
 
 
 def lines(root: Path, revision: str = "HEAD") -> dict[str, list[int]]:
-    changed = since.changed(root.resolve(), revision)
+    changed = since.changed(root.resolve(), revision).lines
     return {path: [] if len(found) > 99 else sorted(found) for path, found in changed.items() if found}
 
 
@@ -199,13 +201,24 @@ def test_a_repository_of_another_user(tree: Tree) -> None:
     assert (listed(root), lines(root)) == ({"a.sh"}, {"a.sh": [1]})
 
 
-@pytest.mark.parametrize("place", [".gitconfig", ".config/git/config", ".config/git/ignore"])
-def test_what_the_user_ignores_everywhere(tree: Tree, place: str) -> None:
+USER = {
+    ".gitconfig": "[Core]\n\tExcludesFile = ~/my ignores\n",
+    ".config/git/config": '[core] excludesfile = "~/my\\\n ignores" # mine\n',
+    ".config/git/ignore": "*.tmp\n",
+    "included": "[core]\n\texcludesFile = ~/my ignores\n",
+}
+
+
+@pytest.mark.parametrize("place", USER)
+def test_what_the_user_ignores_everywhere(tree: Tree, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Path(os.environ["HOME"])
     path = home / place
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("*.tmp\n" if place.endswith("ignore") else "[Core]\n\tExcludesFile = ~/my ignores\n")
+    path.write_text(USER[place])
     (home / "my ignores").write_text("*.tmp\n")
+    if place == "included":
+        (home / "chosen").write_text(f"[include]\n\tpath = {path}\n")
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "chosen"))
     root = repository(tree({"a.sh": "", "b.tmp": "", "sub/c.tmp": ""}))
     assert listed(root) == {"a.sh"}
     (root / ".git/info").mkdir(exist_ok=True)
@@ -213,6 +226,14 @@ def test_what_the_user_ignores_everywhere(tree: Tree, place: str) -> None:
     (root / "new.sh").write_text("")
     (root / "newer.sh").write_text("")
     assert listed(root) == {"a.sh", "newer.sh"}
+
+
+@pytest.mark.parametrize("value", ["ignorecase = true # yes", "IgnoreCase = yes", "ignorecase", "ignorecase = false"])
+def test_names_without_regard_to_case(tree: Tree, value: str) -> None:
+    root = repository(tree({".gitignore": "NEW.sh\n"}))
+    (root / "new.sh").write_text("")
+    (root / ".git/config").write_text(f"[core]\n\t{value}\n")
+    assert listed(root) == ({".gitignore", "new.sh"} if "false" in value else {".gitignore"})
 
 
 def test_no_other_setting_of_the_user_counts(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,3 +301,28 @@ def test_a_view_holds_no_more_than_it_says(tree: Tree) -> None:
         assert Path(view.path).stat().st_mode & 0o777 == 0o700
     assert not Path(view.path).exists()
     assert (root / ".git/objects").is_dir()
+
+
+def test_a_parent_that_waits_for_no_child(tree: Tree) -> None:
+    root = repository(tree({".gitignore": "ignored/\n", "a.sh": "", "sub/.gitignore": "b.sh\n", "sub/b.sh": ""}))
+    command = f"trap '' CHLD; exec {sys.executable} -m envdoctor scan --show-files --no-cache"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shown = subprocess.run(["bash", "-c", command], cwd=root, env=env, capture_output=True, text=True, check=True)
+    assert shown.stdout == "a.sh\n"
+
+
+def test_more_open_files_than_select_takes(tree: Tree) -> None:
+    root = repository(tree({"a.sh": ""}))
+    many = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))"
+    code = f"{many}; import os; [os.dup(0) for _ in range(1100)]; from envdoctor.git import Listing; print(Listing('.').raw())"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert run.stdout == "b'a.sh\\x00'\n", run.stderr
+
+
+@pytest.mark.parametrize("revision", ["main-worktree/HEAD", "worktrees/other/HEAD"])
+def test_the_references_of_another_work_tree_are_not_guessed(tree: Tree, revision: str) -> None:
+    root = repository(tree({"main/a.sh": "echo\n"}) / "main")
+    run(root, "worktree", "add", "-q", "-b", "other", "../other")
+    with pytest.raises(since.UserError, match="cannot be told in a further work tree"):
+        since.changed((root.parent / "other").resolve(), revision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -13,6 +14,7 @@ from envdoctor.config import Complaint, Config
 from envdoctor.config_paths import ByPath
 from envdoctor.engine import selected, unknown_selectors
 from envdoctor.errors import UserError
+from envdoctor.internal_errors import described
 from envdoctor.project import Project, shortest
 from envdoctor.rulebook import Rule, Rulebook, load_rulebook
 from envdoctor.rulefiles import suggestion
@@ -151,11 +153,15 @@ def _add_own(path: Path, kind: str, files: list[OwnFile]) -> str:
         own_rules.together([*files, file])
     except UserError as error:
         return str(error)
+    except Exception as error:
+        return f"{path}: cannot be used: {described(error)}"
     files.append(file)
     return ""
 
 
 def _toml_files(path: Path) -> list[Path]:
     """A file, or the files of a folder."""
+    if not os.path.isdir(path):  # noqa: PTH112 (no error for what is no name of a file)
+        return [path]
     journal.note_folder(str(path))
-    return sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    return sorted(path.glob("*.toml"))

@@ -56,6 +56,48 @@ def test_from_a_folder_below_and_for_odd_names(tree: Tree) -> None:
     assert {Path(path).name for path, *_ in found(report)} == {"c.sh", "ä b.sh", 'q".sh'}
 
 
+def test_a_carriage_return_alone_hides_nothing(tree: Tree) -> None:
+    """Git counts it as part of a line and editors as the end of one."""
+    root = committed(tree({"a.sh": "printf 'x\\r'\n"}))
+    (root / "a.sh").write_bytes(b"# 10%\r20%\r30%\n" + GHOST.encode())
+    assert lines(root) == [("a.sh", 4)]
+
+
+@pytest.mark.parametrize("how", ["NUL", "attribute"])
+def test_what_git_calls_binary_hides_nothing(tree: Tree, how: str) -> None:
+    root = committed(tree({"a.sh": "echo\n" * 30, "b.sh": GHOST, "old name.sh": f"{GHOST}echo\n" * 9}))
+    git(root, "mv", "old name.sh", "new name.sh")
+    (root / ".gitattributes").write_text("a.sh -diff\n" if how == "attribute" else "")
+    (root / "a.sh").write_bytes(b"echo\n" * 30 + GHOST.encode() + b"# \0\n" * (how == "NUL"))
+    assert lines(root) == [("a.sh", 31)]
+
+
+def test_what_another_repository_holds_or_none_is_not_hidden(tree: Tree) -> None:
+    root = committed(tree({"main/a.sh": GHOST, "main/.gitignore": "ignored.sh\n"}) / "main")
+    committed(tree({"main/sub/n.sh": GHOST}) / "main/sub")
+    tree({"main/ignored.sh": GHOST, "out.sh": GHOST})
+    assert lines(root, "sub") == [("sub/n.sh", 1)]
+    assert lines(root, "ignored.sh", "a.sh") == [("ignored.sh", 1)]
+    assert [Path(path).name for path, _ in lines(root, "../out.sh")] == ["out.sh"]
+
+
+def test_names_with_tabs_and_other_letters(tree: Tree) -> None:
+    root = committed(tree({"t\tä.sh": "echo\n", "ü.sh": GHOST}))
+    tree({"t\tä.sh": f"echo\n{GHOST}"})
+    assert lines(root) == [("t\tä.sh", 2)]
+
+
+@pytest.mark.parametrize("revision", [":/fir", "HEAD^{/fir}", "first-tag", "HEAD@{0}"])
+def test_ways_to_name_a_commit(tree: Tree, revision: str) -> None:
+    root = committed(tree({"a.sh": "echo\n"}))
+    git(root, "tag", "-a", "-m", "x", "first-tag")
+    tree({"a.sh": f"echo\n{GHOST}"})
+    git(root, "commit", "-q", "-a", "-m", "second", "--allow-empty")
+    expected = [] if revision == "HEAD@{0}" else [("a.sh", 2)]
+    report = scan_json(root, "--since", revision)
+    assert [(path, line) for path, line, *_ in found(report)] == expected
+
+
 def test_a_place_that_has_to_do_with_a_finding_counts(tree: Tree) -> None:
     script = "NCCL_IB_HCA=mlx5\n{extra}torchrun --nproc_per_node 8 train.py\n"
     root = committed(tree({"run.sh": script.format(extra="")}))
@@ -106,7 +148,7 @@ def test_changed_lines_are_those_that_a_comparison_of_lines_finds(
     (root / "g").write_text("untouched\n")
     committed(root)
     (root / "f").write_text("".join(f"{line}\n" for line in after))
-    changed = since.changed(root.resolve(), "HEAD")
+    changed = since.changed(root.resolve(), "HEAD").lines
     assert set(changed) <= {"f"}
     kept = [line for number, line in enumerate(after, 1) if number not in changed.get("f", ())]
     # What is not called changed was there before, in the same order.

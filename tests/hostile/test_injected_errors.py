@@ -306,6 +306,8 @@ def failing_in(code: CodeType, run: Callable[[], int]) -> tuple[int, bool]:
 
 ENDS = ("cli.py", "streams.py", "internal_errors.py", "isolation.py")
 """The boundary itself: nothing stands behind it."""
+CLEANING = (":__del__", ":close")
+"""Python lets no error out of the first, which calls the second."""
 SHARED = (
     "apis.py", "blocks.py", "catalog", "commands/", "config", "decoding.py", "discovery.py", "engine.py", "entry_modules.py",
     "env_files.py", "facts.py", "findings.py", "git.py", "isolation.py", "journal.py", "kept", "launchers.py", "links.py",
@@ -341,13 +343,14 @@ def test_any_function_that_fails(
     assert len(functions) > 1500
     figures = dict.fromkeys(("functions", "all else judged", "nothing printed"), 0)
     wrong: list[object] = []
-    for name in [name for name in functions if not name.startswith(ENDS)][::step]:
+    for name in [name for name in functions if not name.startswith(ENDS) and not name.endswith(CLEANING)][::step]:
         status, failed = failing_in(functions[name], run)
         found, told = outcome()
         if not failed:
             continue  # its result is kept from an earlier run
         figures["functions"] += 1
         figures["nothing printed"] += found is None
+        told = told.replace("start.sh: ", "start.sh, env.sh: ")  # which it sources
         named = [
             path for line in told.splitlines() for path in line.removeprefix("envdoctor: ").split(": ")[0].split(", ")
         ]
