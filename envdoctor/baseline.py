@@ -8,6 +8,7 @@ keeps its counts; content that changed on the way is new. Hints and refuted find
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -59,7 +60,7 @@ def load(path: Path) -> Baseline:
         table = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror} (--write-baseline makes one)") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a baseline: {error}") from error
     if not isinstance(table, dict) or table.get("version") != VERSION or not isinstance(table.get("files"), dict):
         raise UserError(f"{path}: not a baseline of version {VERSION}")
@@ -79,9 +80,9 @@ def _entry(where: str, entry: Any) -> Entry:
 
 def write(path: Path, result: Result, scope: Scope) -> Baseline:
     """Write the baseline of a run. What it did not look at, files and rules, stays as an older file has it."""
-    folder = path.resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     made: dict[str, Entry] = {}
-    if path.exists():
+    if _is_file(path):
         made = {
             name: kept for name, entry in load(path).entries.items() if (kept := _unseen(name, entry, folder, scope))
         }
@@ -137,7 +138,7 @@ def _allowed(entries: Mapping[str, Entry], path: str, rule: str) -> int:
 def _renamed(baseline: Baseline, result: Result, scope: Scope) -> dict[str, Entry]:
     """The entries, with those of renamed files under their new paths; each stands for one file."""
     entries = dict(baseline.entries)
-    gone = {e.content: path for path, e in entries.items() if e.content and not (baseline.folder / path).is_file()}
+    gone = {e.content: path for path, e in entries.items() if e.content and not _is_file(baseline.folder / path)}
     for path in _by_path(result.findings, baseline.folder, scope.base) if gone else ():
         old = None if path in entries else gone.pop(content_hash(baseline.folder / path), None)
         if old is not None:
@@ -151,13 +152,18 @@ def _stale(
     """What the baseline holds and the run did not find, as far as the run looked."""
     scanned = {path_from(path, baseline.folder, scope.base) for path in scope.files}
     for path, entry in sorted(entries.items()):
-        if not (baseline.folder / path).is_file():
+        if not _is_file(baseline.folder / path):
             yield f"{path}: in the baseline, and no longer there (--write-baseline removes it)"
             continue
         for rule, count in sorted(entry.counts.items()) if path in scanned else ():
             now = found.get(path, {}).get(rule, 0)
             if rule in scope.rules and now < count:
                 yield f"{path}: {rule}: {now} found, {count} in the baseline (--write-baseline lowers it)"
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; no error where that cannot be told, or the name cannot be one."""
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _by_path(findings: Sequence[Finding], folder: Path, base: Path) -> dict[str, Counts]:

@@ -46,6 +46,8 @@ def find(paths: Sequence[str], root: Path, exclude: Sequence[str] = ()) -> Found
         is_file = os.path.isfile(given)  # noqa: PTH113 (no error where a folder is closed, or the name too long)
         journal.note("file", os.path.abspath(given), is_file)  # noqa: PTH100 (a link stays a link)
         if os.path.isdir(given):  # noqa: PTH112
+            if not os.access(given, os.R_OK | os.X_OK):
+                errors.append(f"{given}: cannot be listed: permission denied")
             folder = path.resolve()
             journal.note("link", os.path.abspath(given), folder)  # noqa: PTH100
             for relative in files_below(folder, root):

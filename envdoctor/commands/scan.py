@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor import discovery, reports
@@ -121,7 +123,8 @@ def _refuse(arguments: argparse.Namespace) -> None:
 def _found(arguments: argparse.Namespace, setup: Setup) -> tuple[Found, dict[str, bytes]]:
     """The files to report on, and the bytes of the one that comes from standard input."""
     if arguments.stdin_filename is not None:
-        path = discovery.relative_path((setup.base / arguments.stdin_filename).resolve(), setup.base)
+        named = os.path.realpath(setup.base / arguments.stdin_filename)
+        path = discovery.relative_path(Path(named), setup.base)
         left_out = arguments.force_exclude and discovery.excluded(path, setup.config.exclude)
         files = () if left_out else (path,)
         return Found(setup.base, files, frozenset(files)), {path: _standard_input()}

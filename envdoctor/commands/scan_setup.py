@@ -66,12 +66,12 @@ def prepare(arguments: argparse.Namespace) -> Setup:
 
 def _file(arguments: argparse.Namespace) -> Config:
     """The configuration file that is in force."""
-    if arguments.config is not None and not arguments.config.is_file():
+    if arguments.config is not None and not os.path.isfile(arguments.config):  # noqa: PTH113 (no error for what is no name)
         raise UserError(f"{arguments.config}: no such configuration file")
     given = arguments.stdin_filename or next((p for p in arguments.paths if p != "-"), ".")
     first = Path(given)
-    start = first if first.is_dir() else first.parent
-    return configuration.load(start if start.is_dir() else Path(), arguments.config)
+    start = first if os.path.isdir(first) else first.parent  # noqa: PTH112
+    return configuration.load(start if os.path.isdir(start) else Path(), arguments.config)  # noqa: PTH112
 
 
 def _with_arguments(config: Config, arguments: argparse.Namespace) -> Config:

@@ -102,6 +102,20 @@ def test_paths_that_are_none(tree: Tree) -> None:
     assert "envdoctor: loop: cannot be opened\nenvdoctor: gone: no such file or folder\n" in run.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ("--config", "a" * 300), ("--baseline", "deep.json"), ("--baseline", "long.json"), ("--write-baseline", "a" * 300),
+    ("--write-baseline", "loop"), ("--stdin-filename", "loop", "-"),
+])  # fmt: skip
+def test_files_that_are_named_and_are_none(tree: Tree, words: tuple[str, ...]) -> None:
+    entry = '{"content": "", "findings": {"ghost-variable": 1}}'
+    long = f'{{"version": 1, "files": {{"{"a" * 300}": {entry}}}}}'
+    root = tree({"a.sh": GHOST, "deep.json": "[" * 100_000, "long.json": long})
+    (root / "loop").symlink_to("loop")
+    run = envdoctor("scan", *words, cwd=root)
+    assert run.returncode in ((1,) if "long.json" in words else (0, 2))
+    assert "internal error" not in run.stderr
+
+
 def test_a_current_folder_that_is_gone(tree: Tree) -> None:
     root = tree({"a.sh": GHOST, "gone/x": ""})
     command = f"cd gone; rm -r {root}/gone; {sys.executable} -m envdoctor scan {root}/a.sh"
