@@ -83,7 +83,8 @@ def _status(words: Sequence[str]) -> int:
         if words[:1] == ["scan"]:
             from envdoctor import quick
 
-            return quick.answer(words[1:], lambda given: _run(chosen, words, given))
+            with streams.InOrder():
+                return quick.answer(words[1:], lambda given: _run(chosen, words, given))
         return _run(chosen, words)
     except UserError as error:
         streams.say(str(error))

@@ -79,6 +79,32 @@ def _wait_for_children() -> None:
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
+class InOrder:
+    """While it is open, a request to end (SIGTERM, SIGHUP) ends the program like an error: nothing is left behind."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        import _signal
+
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(_signal, name, None)
+            # One that is ignored (nohup) stays so.
+            if number is not None and _signal.getsignal(number) == _signal.SIG_DFL:
+                self._before[number] = _signal.signal(number, _end)
+
+    def __exit__(self, *_: object) -> None:
+        import _signal
+
+        for number, handler in self._before.items():
+            _signal.signal(number, handler)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
 def _is_open(number: int) -> bool:
     try:
         os.fstat(number)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -86,3 +88,30 @@ def test_standard_input_that_is_closed(tree: Tree) -> None:
     assert status == 2
     assert said.startswith("envdoctor: standard input cannot be read: ")
     assert "internal error" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_is_ended_from_outside_leaves_nothing(
+    tree: Tree, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
+) -> None:
+    root = tree({"a.sh": GHOST})
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "git").write_text(f"#!/bin/sh\n: > {folder}/started\nexec sleep 60\n")
+    (folder / "git").chmod(0o755)
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "TMPDIR": str(folder / "tmp"),
+    }
+    (folder / "tmp").mkdir()
+    command = [sys.executable, "-m", "envdoctor", "scan", "--no-cache"]
+    process = subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (folder / "started").exists():
+        time.sleep(0.02)
+    assert list((folder / "tmp").iterdir())
+    process.send_signal(number)
+    assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 128 + number
+    assert list((folder / "tmp").iterdir()) == []
