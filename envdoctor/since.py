@@ -24,7 +24,9 @@ COMPARE = (
 )  # fmt: skip
 PATCH = ("--patch", "--unified=0")
 COUNTS = ("--numstat", "-z")
+UPSTREAMS = r"^(branch\..*\.(remote|merge)|remote\..*\.fetch)$"
 LONE_RETURN = regex(rb"\r(?!\n)")
+"""Git counts it as part of a line, editors and envdoctor as the end of one: their numbers are not the same then."""
 ELSEWHERE = ("main-worktree/", "worktrees/")
 """What begins the names of another work tree's references."""
 
@@ -38,9 +40,6 @@ class Changes(NamedTuple):
     def of(self, path: str) -> range | frozenset[int]:
         """The lines of a file; every one of a file that git does not track here: nothing is known of it."""
         return self.lines.get(path) or (frozenset() if path in self.tracked else EVERY_LINE)
-
-
-UPSTREAMS = r"^(branch\..*\.(remote|merge)|remote\..*\.fetch)$"
 
 
 def changed(base: Path, revision: str) -> Changes:
@@ -81,7 +80,7 @@ def _names(listed: bytes) -> list[str]:
 
 
 def _data(top: str, name: str) -> bytes:
-    """What git counts as one line is several to an editor, and to us, where a carriage return stands in it."""
+    """The bytes of a file; none where it is gone, or no plain file any more."""
     path = Path(top, name)
     try:
         return path.read_bytes() if path.is_file() else b""
