@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 from everything import GHOST, KINDS, scan_rules, write_everything, write_example, write_kinds
+from node_trees import NODES, judged
 
-from envdoctor import checks, readers, targets_hints
+from envdoctor import checks, own_rules, readers, targets_hints
+from envdoctor.catalog import load_catalog
 from envdoctor.cli import main
 from envdoctor.findings import Finding
 from envdoctor.fixes.fixer import Fixer
 from envdoctor.readers.kinds import READERS
-from envdoctor.rulebook import Rule
+from envdoctor.rulebook import Rule, load_rulebook
 
 pytestmark = pytest.mark.internal_errors
 PACKAGE = str(Path(readers.__file__).parents[1])
@@ -161,6 +163,14 @@ def test_a_file_that_tells_the_target_and_fails(tmp_path: Path, scan: Scan, monk
     targets_hints.reasons_of.cache_clear()
 
 
+def bad_and_good(root: Path, text: str) -> Path:
+    """Two scripts that hold the same: one to fail at, and one that must not suffer from it."""
+    root.mkdir()
+    for name in ("bad.sh", "good.sh"):
+        (root / name).write_text(text)
+    return root
+
+
 FIXING = [("--diff",), ("--diff", "--unsafe-fixes"), ("--fix",), ("--fix", "--unsafe-fixes"), ("--add-ignores",)]
 
 
@@ -168,10 +178,7 @@ FIXING = [("--diff",), ("--diff", "--unsafe-fixes"), ("--fix",), ("--fix", "--un
 def test_a_fix_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    for name in ("bad.sh", "good.sh"):
-        (root / name).write_text(f"export {GHOST}=1\necho\n")
+    root = bad_and_good(tmp_path / "project", f"export {GHOST}=1\necho\n")
     monkeypatch.chdir(root)
     real = Fixer._remove
 
@@ -227,10 +234,7 @@ def test_ignore_comments_are_not_called_unused(tmp_path: Path, scan: Scan, monke
 def test_a_display_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    for name in ("bad.sh", "good.sh"):
-        (root / name).write_text("export NCCL_ALGO=Ring\ntorchrun --nproc_per_node 8 train.py\n")
+    root = bad_and_good(tmp_path / "project", "export NCCL_ALGO=Ring\ntorchrun --nproc_per_node 8 train.py\n")
     monkeypatch.chdir(root)
     module = importlib.import_module("envdoctor.readers.shell")
     real = module.read
@@ -240,6 +244,27 @@ def test_a_display_that_fails(
     assert status == 2
     assert "envdoctor: bad.sh: internal error while reading it: InjectedError in" in told
     assert ("good.sh" in out) == (words[0] != "--diff-launch")
+
+
+def test_a_rule_that_fails_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = next(path for path in sorted(NODES.iterdir()) if path.is_dir())
+    before = judged(node)
+    assert before.errors == []
+    name = next(f.name for f in before.findings if f.name in {rule.name for rule in load_rulebook()})
+    real = checks.run
+    monkeypatch.setattr(checks, "run", lambda rule, context: unforeseen() if rule.name == name else real(rule, context))
+    after = judged(node)
+    assert [f for f in before.findings if f.name != name] == [f for f in after.findings if f.name != name]
+    assert [error for error in after.errors if f"by {name}: InjectedError in " in error] == after.errors != []
+
+
+def test_an_example_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rules --test`: silence because of an error is no success."""
+    rule = load_rulebook().named("ghost-variable")
+    good = rule._replace(examples=tuple(e for e in rule.examples if e.kind == "good")[:1])
+    monkeypatch.setattr(checks, "run", lambda rule, context: unforeseen())
+    (outcome,) = own_rules.try_examples(good, load_rulebook(), load_catalog())
+    assert (outcome.failed, outcome.missing, outcome.surplus) == (True, (), ())
 
 
 def test_the_same_error_in_many_files_is_one_message(
