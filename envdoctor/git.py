@@ -143,7 +143,7 @@ class View:
             _write(f"{self.path}/{name}", _bytes(f"{own}/{name}"))
         _write(f"{self.path}/HEAD", _small(f"{own}/HEAD") or b"")
         self._configure(CONFIGURATION)
-        taken = self._taken(f"{shared}/config")
+        taken = self._taken()
         version = "1" if any(key.startswith("extensions.") for key, _ in taken) else "0"
         ignores = self._user_ignores()
         self._configure((("core.repositoryFormatVersion", version), ("core.excludesFile", ignores), *taken, *more))
@@ -159,12 +159,12 @@ class View:
         pairs = (entry.partition("\n") for entry in os.fsdecode(asked.out).split("\0") if entry)
         return [(key, value) for key, _, value in pairs]
 
-    def _taken(self, path: str) -> list[tuple[str, str]]:
+    def _taken(self) -> list[tuple[str, str]]:
         """What is taken over of a repository's own configuration. Git is asked only where it says something of it."""
-        said = (_small(path) or b"").lower()
+        said = self.repository.configuration().lower()
         if not any(key.rpartition(".")[2].encode() in said for key in TAKEN):
             return []
-        found = dict(self.settings(path, TAKEN_KEYS, "--no-includes"))
+        found = dict(self.settings(f"{self.repository.shared}/config", TAKEN_KEYS, "--no-includes"))
         chosen = {key: value for key, value in found.items() if value.lower() in TAKEN.get(key, ())}
         return [(key, "true" if key.startswith("core.") else value) for key, value in chosen.items()]
 
