@@ -27,8 +27,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         sys.path.insert(0, str(root))
         try:
-            from envdoctor.rulefiles import COMPILED, compile_all
-            from envdoctor.trace.build import compile_shim, find_compiler
+            from envdoctor.knowledge.compile import compile_all
+            from envdoctor.knowledge.files import COMPILED
+            from envdoctor.node.trace.build import compile_shim, find_compiler
         finally:
             sys.path.remove(str(root))
         out = Path(tempfile.mkdtemp(prefix="envdoctor-rules-"))
@@ -40,6 +41,6 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 raise RuntimeError("ENVDOCTOR_SHIM=1 needs a C compiler (cc, gcc or clang)")
             name = f"libenvdoctor_trace-{platform.machine()}.so"
             compile_shim(compiler, out / name)
-            build_data["force_include"][str(out / name)] = f"envdoctor/trace/{name}"
+            build_data["force_include"][str(out / name)] = f"envdoctor/node/trace/{name}"
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from envdoctor.trace.build import find_compiler, shim_library
-from envdoctor.trace.launch import environment_for
-from envdoctor.trace.records import Pattern, create
+from envdoctor.node.trace.build import find_compiler, shim_library
+from envdoctor.node.trace.launch import environment_for
+from envdoctor.node.trace.records import Pattern, create
 
 LOOP = """
 #include <stdio.h>

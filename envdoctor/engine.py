@@ -6,21 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from envdoctor import checks, suppressions
-from envdoctor.catalog import Catalog
-from envdoctor.config import Complaint
-from envdoctor.config_paths import ByPath
-from envdoctor.decoding import line_of
-from envdoctor.facts import FileFacts, Problem
-from envdoctor.findings import SEVERITIES, Finding
-from envdoctor.internal_errors import InternalErrors
-from envdoctor.project import Project
-from envdoctor.records import dataclass, field
-from envdoctor.rulebook import Rule, Rulebook
-from envdoctor.targets import UNKNOWN, Target
+from envdoctor.analysis.project import Project
+from envdoctor.checks import registry as checks
+from envdoctor.checks.context import Context, UnitContext
+from envdoctor.core.decoding import line_of
+from envdoctor.core.facts import FileFacts, Problem
+from envdoctor.core.findings import SEVERITIES, Finding
+from envdoctor.core.internal_errors import InternalErrors
+from envdoctor.core.records import dataclass, field
+from envdoctor.core.target import UNKNOWN, Target
+from envdoctor.knowledge.catalog.model import Catalog
+from envdoctor.knowledge.rulebook import Rule, Rulebook
+from envdoctor.project import suppressions
+from envdoctor.project.config import Complaint
+from envdoctor.project.config_paths import ByPath
 
 if TYPE_CHECKING:
-    from envdoctor.entries import Programs
+    from envdoctor.analysis.python.entries import Programs
 
 T = TypeVar("T")
 PRECEDENCE = {
@@ -80,7 +82,7 @@ def entry_triggers(rules: Iterable[Rule]) -> tuple[bytes, ...]:
 
 def _follows(rule: Rule) -> bool:
     """Whether a rule looks at Python programs."""
-    return rule.check == "call" or "entry_triggers" in rule.parameters
+    return any(code.startswith("python.") for code in rule.code) or "entry_triggers" in rule.parameters
 
 
 def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
@@ -152,11 +154,11 @@ class Engine:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
         target, level = self._target(facts.path), self.level_of(facts.path)
-        context = checks.Context(facts, target, self.catalog, level=level, programs=self._programs)
+        context = Context(facts, target, self.catalog, level=level, programs=self._programs)
         found: list[Finding] = []
         for rule in self.rules:
             with self.internal.guard(facts.path, f"judging it by {rule.name}"):
-                found += checks.run(rule, context)
+                found += checks.in_file(rule, context)
         return found
 
     @property
@@ -184,22 +186,22 @@ class Engine:
 
     def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
         """Findings of the rules that look at launch units, in the files that are reported on."""
-        rules = [rule for rule in self.rules if checks.of_units(rule)]
+        rules = [rule for rule in self.rules if checks.codes_of(rule, checks.LAUNCH_TOPICS)]
         if not rules or not read:
             return []
-        from envdoctor import units
-        from envdoctor.launchers import load_launchers
+        from envdoctor.analysis.process.build import build
+        from envdoctor.knowledge.launchers import load_launchers
 
         reported = {facts.path for facts in read}
-        built = units.build(self.project, read, self.catalog.variable)
+        built = build(self.project, read, self.catalog.variable)
         found: list[Finding] = []
         for unit in self.watch(built, "judging launches"):
             level = self.level_of(unit.path)
             target = self._target(unit.path)
-            context = checks.UnitContext(unit, built, target, self.catalog, load_launchers(), level, self._programs)
+            context = UnitContext(unit, built, target, self.catalog, load_launchers(), level, self._programs)
             for rule in rules:
                 with self.internal.guard(unit.path, f"judging its launches by {rule.name}"):
-                    found += checks.run_unit(rule, context)
+                    found += checks.in_unit(rule, context)
         return [f for f in found if f.place.path in reported]
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.internal_errors import InternalErrors
+from envdoctor.core.internal_errors import InternalErrors
 
 
 @pytest.fixture(autouse=True)

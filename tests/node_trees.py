@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from envdoctor.findings import Finding
-from envdoctor.live.examination import Examination
-from envdoctor.live.run import Request, examine_node
+from envdoctor.core.findings import Finding
+from envdoctor.node.live.examination import Examination
+from envdoctor.node.live.run import Request, examine_node
 
 NODES = Path(__file__).parent / "nodes"
 NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())

@@ -85,7 +85,7 @@ def test_an_unreadable_file(tree: Tree) -> None:
 
 
 def test_a_file_that_vanishes_is_an_error_with_its_name(tree: Tree) -> None:
-    from envdoctor.project import Project
+    from envdoctor.analysis.project import Project
 
     root = tree({"a.sh": GHOST})
     project = Project(root, root, triggers=(b"NCCL_",))

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import envdoctor
 
-from envdoctor import baseline
-from envdoctor.baseline import Baseline, Entry, Scope
+from envdoctor.core.errors import UserError
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Confirmation, Finding
 from envdoctor.engine import Result
-from envdoctor.errors import UserError
-from envdoctor.facts import Place
-from envdoctor.findings import Confirmation, Finding
+from envdoctor.project import baseline
+from envdoctor.project.baseline import Baseline, Entry, Scope
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from envdoctor import blocks
-from envdoctor.blocks import LEVELS, LevelError, allreduce_words, is_met, levels_from, load_levels
-from envdoctor.catalog import load_catalog
-from envdoctor.checks import verdicts
-from envdoctor.targets import UNKNOWN, parse_target
+from envdoctor.checks.names import verdicts
+from envdoctor.core.target import UNKNOWN
+from envdoctor.knowledge import levels
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.levels import LEVELS, LevelError, allreduce_words, is_met, levels_from, load_levels
+from envdoctor.knowledge.targets.given import parse_target
 
 ALL = load_levels()
 TARGETS = ["nccl-2.14", "nccl-2.18", "nccl-2.21", "nccl-2.27", "nccl-2.30", "cuda,torch-2.4", "cuda,torch-2.13",
@@ -167,4 +168,4 @@ def test_missing_keys_doubled_ids_and_bad_toml(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("[[need]\n", encoding="utf-8")
     with pytest.raises(LevelError, match=r"a\.toml: "):
-        blocks.build([path])
+        levels.build([path])

@@ -15,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
 
-from envdoctor import catalog_build, catalog_read
-from envdoctor.catalog import CONDITIONS, Catalog, CatalogError, Reading, load_catalog
-from envdoctor.catalog_build import build_catalog
-from envdoctor.catalog_releases import Library, label_key
-from envdoctor.catalog_schema import WHEN
-from envdoctor.catalog_values import TESTS, faults, number_in
-from envdoctor.rulefiles import rule_paths
+from envdoctor.knowledge.catalog import build as catalog_build
+from envdoctor.knowledge.catalog import read as catalog_read
+from envdoctor.knowledge.catalog.build import build_catalog
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.catalog.model import CONDITIONS, Catalog, CatalogError, Reading
+from envdoctor.knowledge.catalog.releases import Library, label_key
+from envdoctor.knowledge.catalog.schema import WHEN
+from envdoctor.knowledge.catalog.values import TESTS, faults, number_in
+from envdoctor.knowledge.files import rule_paths
 
 Tree = Callable[[Mapping[str, str]], Path]
 
@@ -213,7 +215,7 @@ def test_no_text_breaks_the_judgement(text: str, comment: str, platform: str | N
 
 
 def test_the_compiled_form_is_what_parsing_gives(tmp_path: Path) -> None:
-    from envdoctor.rulefiles import compile_all
+    from envdoctor.knowledge.compile import compile_all
 
     written = {path.name: path for path in compile_all(ROOT / "rules", tmp_path)}
     compiled = json.loads(written["catalog.json"].read_text(encoding="utf-8"))

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from envdoctor.catalog import Catalog, load_catalog
-from envdoctor.catalog_values import faults, unknown_words
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.catalog.model import Catalog
+from envdoctor.knowledge.catalog.values import faults, unknown_words
 
 DATA = json.loads((Path(__file__).parent / "data" / "catalogue-names.json").read_text(encoding="utf-8"))
 COUNTS = {"nccl": 361, "rccl": 379, "frameworks": 847, "values": 177, "families": 32}

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from support import ROOT, envdoctor
 
-from envdoctor import claims
-from envdoctor.catalog import load_catalog
-from envdoctor.claims import Claim, ClaimError, Claims, claims_from, load_claims
-from envdoctor.commands.explain import answer
-from envdoctor.commands.explain_claims import columns, folded
-from envdoctor.rulebook import load_rulebook
-from envdoctor.targets import UNKNOWN
+from envdoctor.cli.explain import answer
+from envdoctor.cli.explain_claims import columns, folded
+from envdoctor.core.target import UNKNOWN
+from envdoctor.knowledge import claims
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.claims import Claim, ClaimError, Claims, claims_from, load_claims
+from envdoctor.knowledge.rulebook import load_rulebook
 
 ALL = load_claims()
 EACH = pytest.mark.parametrize("claim", list(ALL), ids=lambda claim: claim.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, envdoctor, found, scan_json
 
-from envdoctor import config
+from envdoctor.project import config
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.discovery import excluded, find, hidden
+from envdoctor.project.discovery import excluded, find, hidden
 
 Tree = Callable[[Mapping[str, str]], Path]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.entries import Program, exclusive, only_rank_zero
-from envdoctor.facts import Branch
-from envdoctor.project import Project
+from envdoctor.analysis.project import Project
+from envdoctor.analysis.python.entries import Program, exclusive, only_rank_zero
+from envdoctor.core.facts import Branch
 
 Tree = Callable[[Mapping[str, str]], Path]
 

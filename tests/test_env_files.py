@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support import found, scan_json
 
-from envdoctor.env_files import read_by_docker
-from envdoctor.readers import kind_of
+from envdoctor.readers.docker_env_files import read_by_docker
+from envdoctor.readers.kinds import kind_of
 
 Tree = Callable[[Mapping[str, str]], Path]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from envdoctor import git, since
-from envdoctor.git import Listing, View, repository_of
+from envdoctor.project import git, since
+from envdoctor.project.git import Listing, View, repository_of
 
 Tree = Callable[[Mapping[str, str]], Path]
 

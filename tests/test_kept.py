@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from support import ROOT, envdoctor
 
-from envdoctor import journal, kept, quick
-from envdoctor.cli import main, parser
+from envdoctor.cache import dependency_log, results
+from envdoctor.cli import fast_path
+from envdoctor.cli.arguments import parser
+from envdoctor.cli.main import main
 
 Tree = Callable[[Mapping[str, str]], Path]
 Scan = Callable[..., tuple[int, str, str]]
@@ -65,7 +67,7 @@ def project(request: pytest.FixtureRequest, tree: Tree, monkeypatch: pytest.Monk
         subprocess.run(["git", "init", "-q", str(root)], check=True)
     else:
         # Folders have no content to compare: without this nothing would be kept for two seconds.
-        monkeypatch.setattr(journal, "SETTLED", LONG_AGO)
+        monkeypatch.setattr(dependency_log, "SETTLED", LONG_AGO)
     return root
 
 
@@ -126,7 +128,7 @@ def test_what_did_not_change_is_not_judged_again(project: Path, scan: Scan, cach
 def test_old_files_are_compared_by_their_times(
     project: Path, scan: Scan, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "SETTLED", LONG_AGO)
+    monkeypatch.setattr(dependency_log, "SETTLED", LONG_AGO)
     first = scan(project)
     contents = [note for note in notes_of(cache) if note[0] == "content"]
     assert contents
@@ -139,7 +141,7 @@ def test_old_files_are_compared_by_their_times(
 def notes_of(cache: Path) -> list[list[str]]:
     """The notes of the one answer that is kept."""
     (path,) = answers(cache)
-    fields = kept._fields(str(path))
+    fields = results._fields(str(path))
     assert fields is not None
     return [fields[i : i + 4] for i in range(2, len(fields), 4)]
 
@@ -159,7 +161,7 @@ def test_a_broken_answer_is_no_answer(project: Path, scan: Scan, cache: Path) ->
     for data in broken(whole).values():
         path.write_bytes(data)
         assert scan(project) == first
-        assert kept.load(str(path)) is not None
+        assert results.load(str(path)) is not None
     path.unlink()
     path.mkdir()
     assert scan(project) == first
@@ -168,7 +170,7 @@ def test_a_broken_answer_is_no_answer(project: Path, scan: Scan, cache: Path) ->
 def test_broken_triggers_are_none(tree: Tree, scan: Scan, cache: Path) -> None:
     root = tree({"a.sh": "export NCCL_DETERMINISTIC=1\n"})
     first = scan(root, "a.sh")
-    for name in (quick.TRIGGERS, quick.DEFAULTS):
+    for name in (fast_path.TRIGGERS, fast_path.DEFAULTS):
         (path,) = (cache / "envdoctor/answers").glob(f"{name}-*")
         for data in broken(path.read_bytes()).values():
             path.write_bytes(data)
@@ -211,7 +213,7 @@ def test_nothing_is_written_where_files_are_scanned(project: Path) -> None:
 def test_the_cache_does_not_grow_without_end(
     tree: Tree, scan: Scan, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "MOST", 5)
+    monkeypatch.setattr(results, "MOST", 5)
     root = tree({f"{i}.sh": f"export NCCL_DETERMINISTIC={i}\n" for i in range(9)})
     for i in range(9):
         scan(root, f"{i}.sh")
@@ -232,7 +234,7 @@ def test_options_that_write_or_read_more_are_not_kept(project: Path, scan: Scan,
         ["--output", "out.txt"], ["--format", "json:out.json"], ["--write-baseline", "b.json"], ["--baseline", "b.json"],
         ["--show-files"], ["--diff"], ["a", "--hints", "b"], ["--stdin-filename", "x.sh"],
     ):  # fmt: skip
-        assert not quick._may_keep(words)
+        assert not fast_path._may_keep(words)
     scan(project, "--output", str(cache / "out.txt"))
     assert answers(cache) == {}
 
@@ -276,41 +278,41 @@ def test_a_file_without_a_token_is_answered_at_once(tree: Tree, scan: Scan, text
     root = tree({"loud.sh": "export NCCL_DEBUG=INFO\n", "a.py": text, "b.sh": text})
     scan(root, "loud.sh")
     words = ["--force-exclude", "a.py", "b.sh"]
-    base = kept.folder()
+    base = results.folder()
     assert base is not None
-    assert quick._is_quiet(words, quick._triggers(base, kept.signature())) is quiet
+    assert fast_path._is_quiet(words, fast_path._triggers(base, results.signature())) is quiet
     assert scan(root, *words)[1:] == scan(root, *words, "--hints", "--no-cache")[1:] or not quiet
 
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["a.sh"], ["--hints", "a.sh", "b.sh"], ["--no-cache", *sorted(quick.FLAGS), "."], ["a", "b", "--docs"]],
+    [[], ["a.sh"], ["--hints", "a.sh", "b.sh"], ["--no-cache", *sorted(fast_path.FLAGS), "."], ["a", "b", "--docs"]],
 )
 def test_plain_arguments_are_told_as_argparse_tells_them(project: Path, scan: Scan, words: list[str]) -> None:
     scan(project)
-    base = kept.folder()
+    base = results.folder()
     assert base is not None
-    told = quick._arguments(base, kept.signature(), words)
+    told = fast_path._arguments(base, results.signature(), words)
     assert vars(told) == vars(parser("scan").parse_args(["scan", *words]))
 
 
 @pytest.mark.parametrize("words", [["--level", "hygiene"], ["--format=json"], ["--nonsense"], ["--hint"], ["-h"]])
 def test_other_arguments_are_left_to_argparse(project: Path, scan: Scan, words: list[str]) -> None:
     scan(project)
-    base = kept.folder()
+    base = results.folder()
     assert base is not None
-    assert quick._arguments(base, kept.signature(), words) is None
+    assert fast_path._arguments(base, results.signature(), words) is None
 
 
 def test_a_configuration_is_never_skipped(tree: Tree, scan: Scan) -> None:
     root = tree({"loud.sh": "export NCCL_DEBUG=INFO\n", "sub/quiet.sh": "echo\n"})
     scan(root, "loud.sh")
-    assert scan(root, "sub/quiet.sh") == (0, quick.NOTHING, "")
+    assert scan(root, "sub/quiet.sh") == (0, fast_path.NOTHING, "")
     (root / "envdoctor.toml").write_text('level = "nonsense"\n')
     assert "bad-configuration" in scan(root, "sub/quiet.sh")[1]
 
 
 def test_a_signature_is_made_in_no_time() -> None:
     start = time.process_time()
-    kept.signature()
+    results.signature()
     assert time.process_time() - start < 0.5

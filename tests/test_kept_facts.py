@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from envdoctor import kept_facts, readers
-from envdoctor.cli import main
-from envdoctor.facts import Branch, Call, FileFacts, Place, Problem, Scope, Value
-from envdoctor.kept_facts import Store, from_bytes, packed, to_bytes, unpacked
-from envdoctor.rulebook import load_rulebook
-from envdoctor.source import Source
+from envdoctor.cache import facts as facts_cache
+from envdoctor.cache.facts import Store, from_bytes, packed, to_bytes, unpacked
+from envdoctor.cli.main import main
+from envdoctor.core.facts import Branch, Call, FileFacts, Place, Problem, Scope, Value
+from envdoctor.core.source import Source
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.readers import registry as readers
+from envdoctor.readers.kinds import kind_of
 
 Tree = Callable[[Mapping[str, str]], Path]
 PLACE = Place("a.py", 1, 2, 3, 4, cell=5)
@@ -31,7 +33,7 @@ def texts() -> dict[str, str]:
 def test_what_is_kept_is_what_was_read() -> None:
     kinds = set()
     for path, text in texts().items():
-        kind = readers.kind_of(path, text[:256].encode(), True)
+        kind = kind_of(path, text[:256].encode(), True)
         if kind is not None:
             found = readers.read(Source(path, text), kind)
             assert from_bytes(to_bytes(found)) == found
@@ -106,11 +108,11 @@ def test_a_broken_store_is_none(tmp_path: Path) -> None:
 def test_what_is_not_used_goes_when_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "facts"
     store_with(path)
-    monkeypatch.setattr(kept_facts, "LARGEST", 2 * path.stat().st_size)
+    monkeypatch.setattr(facts_cache, "LARGEST", 2 * path.stat().st_size)
     store = Store(str(path))
     store.read(Source("b.sh", SCRIPT), "shell", read_once)
     store.save()
-    assert len(kept_facts._loaded(str(path))) == 1
+    assert len(facts_cache._loaded(str(path))) == 1
 
 
 def test_an_edited_tree_is_judged_as_it_is(

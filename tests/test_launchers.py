@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.launchers import LauncherError, build, launchers_from, load_launchers
-from envdoctor.readers.shell_launchers import by_program, module_launchers
-from envdoctor.rulefiles import rule_paths
+from envdoctor.knowledge.files import rule_paths
+from envdoctor.knowledge.launchers import LauncherError, build, launchers_from, load_launchers
+from envdoctor.readers.shell.launchers import by_program, module_launchers
 
 LAUNCHERS = load_launchers()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.links import MOST, Links
-from envdoctor.readers import kind_of
+from envdoctor.analysis.references.links import MOST, Links
+from envdoctor.readers.kinds import kind_of
 
 
 def links(files: dict[str, str]) -> Links:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from support import ROOT, envdoctor
 
-from envdoctor import own_rules
-from envdoctor.rulebook import RuleError, load_rulebook
+from envdoctor.knowledge import own_files
+from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]
 HEAD = """
@@ -139,10 +140,10 @@ def test_the_folder_of_the_user_stays_as_it_was(tree: Tree) -> None:
 def test_our_own_files_are_valid_and_do_not_clash_with_themselves() -> None:
     paths = [p for p in sorted((ROOT / "rules").glob("*/*.toml"))
              if p.parent.name in {"names", "values", "catalog", "python", "node"}]  # fmt: skip
-    book, _ = own_rules.together([own_rules.read(path) for path in paths])
+    book, _ = own_files.together([own_files.read(path) for path in paths])
     assert [r.id for r in book] == [r.id for r in load_rulebook()]
 
 
 def test_a_file_about_launchers_is_not_taken_for_a_rule() -> None:
     with pytest.raises(RuleError, match="neither a key of a rule nor a table of the catalogue"):
-        own_rules.read(ROOT / "rules" / "launchers" / "slurm.toml")
+        own_files.read(ROOT / "rules" / "launchers" / "slurm.toml")

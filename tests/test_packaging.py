@@ -92,7 +92,7 @@ def test_a_platform_wheel_carries_the_trace_library(clone: Path, tmp_path: Path)
     assert result.returncode == 0, result.stdout + result.stderr
     wheel = next(out.glob("*.whl"))
     assert "-py3-none-linux_" in wheel.name
-    assert f"envdoctor/trace/libenvdoctor_trace-{platform.machine()}.so" in zipfile.ZipFile(wheel).namelist()
+    assert f"envdoctor/node/trace/libenvdoctor_trace-{platform.machine()}.so" in zipfile.ZipFile(wheel).namelist()
     python = tmp_path / "venv" / "bin" / "python"
     assert run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path).returncode == 0
     assert run(str(python), "-m", "pip", "install", "-q", str(wheel), cwd=tmp_path).returncode == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support import ROOT, envdoctor
 
-from envdoctor.cli import COMMANDS
+from envdoctor.cli.arguments import COMMANDS
 
 README = ROOT / "README.md"
 SAMPLE = re.compile(r"(<!-- sample -->\n)(.*?)(<!-- /sample -->)", re.DOTALL)
@@ -36,7 +36,7 @@ def test_every_command_is_named_and_exists() -> None:
 
 def test_the_changelog_names_every_rule() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    from envdoctor.rulebook import load_rulebook
+    from envdoctor.knowledge.rulebook import load_rulebook
 
     def covered(rule_id: str) -> bool:
         number = int(rule_id[2:])

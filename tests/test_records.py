@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envdoctor import record_classes
+from envdoctor.core import record_classes
 
 
 def classes(module: Any) -> tuple[Any, Any, Any]:
@@ -103,7 +103,7 @@ def test_methods_of_the_class_stay() -> None:
 
 
 def test_records_can_be_pickled() -> None:
-    from envdoctor.facts import Place
+    from envdoctor.core.facts import Place
 
     place = Place("a", 1, 2, 3, 4)
     assert pickle.loads(pickle.dumps(place)) == place

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from envdoctor.regexes import regex
+from envdoctor.core.regexes import regex
 
 CASES = [(r"(a+)(?P<b>b)?", 0, "xaab"), (r"^A$", re.IGNORECASE | re.MULTILINE, "b\na"), (rb"\d+", 0, b"a12")]
 

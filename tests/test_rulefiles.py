@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from envdoctor import rulefiles
-from envdoctor.rulefiles import load_compiled, rule_paths, rules_dir, suggestion
+from envdoctor.knowledge import files as rulefiles
+from envdoctor.knowledge.files import load_compiled, rule_paths, rules_dir, suggestion
 
 
 @pytest.fixture

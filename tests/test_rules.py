@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from node_trees import edited, judged
 
-from envdoctor import rulebook
-from envdoctor.catalog import load_catalog
-from envdoctor.config import load
-from envdoctor.discovery import find
+from envdoctor.analysis.project import Project
 from envdoctor.engine import Engine, one_fault_one_finding
-from envdoctor.project import Project
-from envdoctor.rulebook import Example, Rule, RuleError, load_rulebook, rule_from
-from envdoctor.targets import parse_target
+from envdoctor.knowledge import rulebook
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook, rule_from
+from envdoctor.knowledge.targets.given import parse_target
+from envdoctor.project.config import load
+from envdoctor.project.discovery import find
 
 BOOK = load_rulebook()
 EVERY = [(rule, i, example) for rule in BOOK for i, example in enumerate(rule.examples, 1)]
@@ -104,8 +105,8 @@ def test_rules_are_found_by_id_and_name() -> None:
 
 
 def test_stronger_rule_wins_on_the_same_line() -> None:
-    from envdoctor.facts import Place
-    from envdoctor.findings import Finding
+    from envdoctor.core.facts import Place
+    from envdoctor.core.findings import Finding
 
     place = Place("a.sh", 1, 1, 1, 2)
     ghost = Finding("ED101", "ghost-variable", "error", "high", place, "", variable="X")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import found, scan_json
 
-from envdoctor.suppressions import ignores_in
+from envdoctor.project.suppressions import ignores_in
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = {

@@ -5,9 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from envdoctor import targets
+from envdoctor.analysis.target import targets
 
-LATER = ("envdoctor.targets_table", "envdoctor.targets_hints", "packaging", "tomli", "difflib", "json")
+LATER = (
+    "envdoctor.knowledge.targets.table",
+    "envdoctor.analysis.target.hints",
+    "packaging",
+    "tomli",
+    "difflib",
+    "json",
+)
 
 
 def test_importing_the_words_loads_none_of_the_machinery() -> None:

@@ -6,9 +6,10 @@ from itertools import permutations
 
 import pytest
 
-from envdoctor.facts import Place
-from envdoctor.targets import UNKNOWN, Reason, Target, combine, hints_in
-from envdoctor.targets_combine import combine_stages
+from envdoctor.analysis.target.hints import hints_in
+from envdoctor.core.facts import Place
+from envdoctor.core.target import UNKNOWN, Reason, Target
+from envdoctor.knowledge.targets.combine import combine, combine_stages
 
 
 def target(*files: tuple[str, str]) -> Target:

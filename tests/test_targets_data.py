@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import tomli
 
-from envdoctor.rulefiles import rules_dir
-from envdoctor.targets import TargetDataError, combine, hints_in
-from envdoctor.targets_data import build
-from envdoctor.targets_table import Hint, Names, Table, table, table_from
-from envdoctor.targets_versions import at_least, series
+from envdoctor.analysis.target.hints import hints_in
+from envdoctor.core.target import TargetDataError
+from envdoctor.core.versions import at_least, series
+from envdoctor.knowledge.files import rules_dir
+from envdoctor.knowledge.targets.combine import combine
+from envdoctor.knowledge.targets.data import build
+from envdoctor.knowledge.targets.table import Hint, Names, Table, table, table_from
 
 FOLDER = rules_dir() / "targets"
 KNOWN = table_from(build(sorted(FOLDER.glob("*.toml"))))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.targets import TargetError, parse_target
+from envdoctor.core.target import TargetError
+from envdoctor.knowledge.targets.given import parse_target
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.targets import Reason, combine, hints_in
-from envdoctor.targets_hints import MOST_ALIKE
-from envdoctor.targets_table import table
+from envdoctor.analysis.target.hints import MOST_ALIKE, hints_in
+from envdoctor.core.target import Reason
+from envdoctor.knowledge.targets.combine import combine
+from envdoctor.knowledge.targets.table import table
 
 
 def ids(path: str, text: str) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from envdoctor.targets import infer
-from envdoctor.targets_names import name_reasons
-from envdoctor.targets_table import table
+from envdoctor.analysis.target.infer import infer
+from envdoctor.analysis.target.names import name_reasons
+from envdoctor.knowledge.targets.table import table
 
 WORDS = table().file_names
 

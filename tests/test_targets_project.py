@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import tomli
 
-from envdoctor.targets import UNKNOWN, Target, folders_near, hint_files, infer
+from envdoctor.analysis.target.infer import folders_near, hint_files, infer
+from envdoctor.core.target import UNKNOWN, Target
 
 FIXTURES = Path(__file__).parent / "fixtures" / "targets"
 

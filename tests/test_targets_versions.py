@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.targets_versions import (
+from envdoctor.core.versions import (
     agreed,
     at_least,
     bare,

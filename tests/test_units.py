@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor import environment
-from envdoctor.facts import Branch, Call, Place, Scope, Setting, Value
-from envdoctor.launchers import load_launchers
-from envdoctor.project import Project
-from envdoctor.units import Unit, build
-from envdoctor.units.build import batch_words
-from envdoctor.units.model import Step
-from envdoctor.units.paths import Tree, expanded, module_files
-from envdoctor.units.show import lines
+from envdoctor.analysis.process import environment
+from envdoctor.analysis.process.build import batch_words, build
+from envdoctor.analysis.process.model import Step, Unit
+from envdoctor.analysis.process.show import lines
+from envdoctor.analysis.project import Project
+from envdoctor.analysis.references.paths import Tree, expanded, module_files
+from envdoctor.core.facts import Branch, Call, Place, Scope, Setting, Value
+from envdoctor.knowledge.launchers import load_launchers
 
 Tree_ = Callable[[Mapping[str, str]], Path]
 

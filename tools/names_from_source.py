@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.catalog import load_catalog
-from envdoctor.catalog_diff import compare
-from envdoctor.probes.library import LibraryFile
+from envdoctor.cli.catalog_difference import compare
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.node.probes.libraries.library import LibraryFile
 
 SUFFIXES = {".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".cuh"}
 COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from envdoctor.core.findings import Finding, Fix
+from envdoctor.core.records import dataclass, field
 from envdoctor.engine import Engine, Result
-from envdoctor.findings import Finding, Fix
 from envdoctor.fixes import verify
 from envdoctor.fixes.fixer import Fixer, wanted
 from envdoctor.fixes.spans import FileBytes, FixRefused, Span
 from envdoctor.fixes.writing import Change
-from envdoctor.records import dataclass, field
 
 MOST_PASSES = 12
 """A fix can bring the next one to light, or meet another one; what is left after this is left."""

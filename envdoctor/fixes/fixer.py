@@ -12,18 +12,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from envdoctor.catalog import Catalog
-from envdoctor.facts import FileFacts, Place, Setting
-from envdoctor.findings import Edit, Finding, Fix
+from envdoctor.analysis.project import Project
+from envdoctor.core.facts import FileFacts, Place, Setting
+from envdoctor.core.findings import Edit, Finding, Fix
+from envdoctor.core.records import dataclass, field, replace
+from envdoctor.core.regexes import regex
 from envdoctor.fixes.spans import at
-from envdoctor.project import Project
-from envdoctor.records import dataclass, field, replace
-from envdoctor.regexes import regex
+from envdoctor.knowledge.catalog.model import Catalog
 
 if TYPE_CHECKING:
-    from envdoctor.entries import Program, Programs
+    from envdoctor.analysis.python.entries import Program, Programs
     from envdoctor.fixes.notebook import Program as NotebookProgram
-    from envdoctor.fixes.python_tree import Tree
+    from envdoctor.fixes.python.tree import Tree
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
@@ -144,7 +144,7 @@ class Fixer:
         return (edit,) if edit is not None else ()
 
     def _python_removal(self, setting: Setting, facts: FileFacts) -> tuple[Edit, ...]:
-        from envdoctor.fixes import remove_python
+        from envdoctor.fixes.python import remove as remove_python
 
         if facts.kind == "python":
             edit = remove_python.removal(setting, self.project.text(facts.path))
@@ -215,7 +215,7 @@ class Fixer:
             return False
         if not any(component in versions for component in old.deprecated_since):
             return False  # the rule spoke because no release is known: then the new name may be unknown there too
-        from envdoctor.catalog_values import faults
+        from envdoctor.knowledge.catalog.values import faults
 
         value = setting.value.known
         if value is not None and faults(new, self.catalog, value, versions=versions):
@@ -321,7 +321,7 @@ class Fixer:
 
     def tree(self, path: str) -> Tree | None:
         """A Python file of the project as libcst sees it; None for what is none, or cannot be parsed."""
-        from envdoctor.fixes.python_tree import parse
+        from envdoctor.fixes.python.tree import parse
 
         facts = self.project.context(path)
         if facts is None or facts.kind not in ("python", "notebook"):
@@ -336,7 +336,7 @@ class Fixer:
         program = self._programs.of(facts) if facts is not None and facts.kind == "python" else None
         if program is None:
             return None
-        from envdoctor.rulebook import load_rulebook
+        from envdoctor.knowledge.rulebook import load_rulebook
 
         return load_rulebook().named("unseeded-rng").parameters, program
 

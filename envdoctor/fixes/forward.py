@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from envdoctor.facts import Place
-from envdoctor.findings import Edit, Finding
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Edit, Finding
+from envdoctor.core.regexes import regex
 from envdoctor.fixes.spans import on_line
-from envdoctor.regexes import regex
 
 _FLAG = regex(r"add (-x|-e|--env) (\w+)\Z")
 _LIST = regex(r"(--export=)(?!ALL\b|NONE\b|NIL\b)(?=[A-Za-z_])")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor import suppressions
-from envdoctor.decoding import decode
-from envdoctor.facts import FileFacts
-from envdoctor.findings import Edit
+from envdoctor.core.decoding import decode
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.findings import Edit
 from envdoctor.fixes import verify
 from envdoctor.fixes.apply import Judge, Made, read
 from envdoctor.fixes.spans import FileBytes, FixRefused, on_line
 from envdoctor.fixes.writing import Change
+from envdoctor.project import suppressions
 
 TRAILING = ("shell", "csh", "fish", "python", "yaml", "toml")
 """Kinds of files in which a comment may stand behind something on a line."""

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envdoctor.facts import FileFacts, Launch, Place, Setting
-from envdoctor.findings import Edit, Finding
+from envdoctor.core.facts import FileFacts, Launch, Place, Setting
+from envdoctor.core.findings import Edit, Finding
+from envdoctor.core.regexes import regex
 from envdoctor.fixes.remove import out_of_words, statement_line
 from envdoctor.fixes.spans import on_line, whole_lines
-from envdoctor.regexes import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -71,8 +71,8 @@ def _above(place: Place, lines: Sequence[str], code: Sequence[str]) -> Edit | No
 def first_line(place: Place, lines: Sequence[str]) -> int | None:
     """The line on which the statement around a launch starts, where it starts the line; None within quotes and the
     like."""
-    from envdoctor.readers.shell_mask import mask
-    from envdoctor.readers.shell_parse import parse
+    from envdoctor.readers.shell.syntax.mask import mask
+    from envdoctor.readers.shell.syntax.parse import parse
 
     tree = parse(mask("\n".join(lines)).data)
     if tree is None:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from re import MULTILINE
 
-from envdoctor.facts import Place, Setting
-from envdoctor.findings import Edit, Finding, Fix
-from envdoctor.readers.notebook_cells import Cell, Notebook
-from envdoctor.records import replace
-from envdoctor.regexes import regex
-from envdoctor.source import Source
+from envdoctor.core.facts import Place, Setting
+from envdoctor.core.findings import Edit, Finding, Fix
+from envdoctor.core.records import replace
+from envdoctor.core.regexes import regex
+from envdoctor.core.source import Source
+from envdoctor.readers.notebook.cells import Cell, Notebook
 
 _MAGIC = regex(r"^([ \t]*)[!%](?!%)", MULTILINE)
 _OTHER = regex(r"\s*%%")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envdoctor.facts import Place, Setting
-from envdoctor.findings import Edit
+from envdoctor.core.facts import Place, Setting
+from envdoctor.core.findings import Edit
+from envdoctor.core.regexes import regex
 from envdoctor.fixes.spans import at, on_line, whole_lines
-from envdoctor.regexes import regex
 
 LEADS = {
     "shell": r"(?:(?:export|declare[ \t]+-\w*x\w*|typeset[ \t]+-\w*x\w*)[ \t]+)?",

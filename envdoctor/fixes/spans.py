@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from envdoctor.decoding import decode
-from envdoctor.facts import Place
-from envdoctor.findings import Edit
-from envdoctor.regexes import regex
+from envdoctor.core.decoding import decode
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Edit
+from envdoctor.core.regexes import regex
 
 _BOM = b"\xef\xbb\xbf"
 WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}

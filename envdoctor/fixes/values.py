@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.catalog import Catalog, Variable
-from envdoctor.catalog_values import faults, unknown_words
-from envdoctor.facts import Setting
-from envdoctor.findings import Edit
+from envdoctor.core.facts import Setting
+from envdoctor.core.findings import Edit
+from envdoctor.core.target import Target
 from envdoctor.fixes.spans import at
-from envdoctor.targets import Target
+from envdoctor.knowledge.catalog.model import Catalog, Variable
+from envdoctor.knowledge.catalog.values import faults, unknown_words
 
 YES = ("true", "yes", "on", "enable", "enabled", "t", "y")
 NO = ("false", "no", "off", "disable", "disabled", "f", "n")

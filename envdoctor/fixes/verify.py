@@ -6,15 +6,16 @@ import importlib
 from collections import Counter
 from collections.abc import Callable
 
-from envdoctor import readers
-from envdoctor.decoding import decode
-from envdoctor.facts import FileFacts
-from envdoctor.source import Source
+from envdoctor.core.decoding import decode
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.source import Source
+from envdoctor.readers import registry as readers
+from envdoctor.readers.kinds import kind_of
 
 
 def facts_of(path: str, data: bytes) -> FileFacts:
     """What the reader of a file states about some bytes of it."""
-    kind = readers.kind_of(path, data[:256]) or "markup"
+    kind = kind_of(path, data[:256]) or "markup"
     return readers.read(Source(path, decode(path, data).text), kind)
 
 
@@ -78,7 +79,7 @@ def _yaml(text: str) -> int:
 
 def _shell(text: str) -> int:
     """How many places the grammar cannot read; those that it had before count for nothing."""
-    from envdoctor.readers.shell_parse import parse
+    from envdoctor.readers.shell.syntax.parse import parse
 
     tree = parse(text.encode("utf-8", "replace"))
     if tree is None:

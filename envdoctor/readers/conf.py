@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from envdoctor.facts import Channel, FileFacts, Setting, Value
-from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
-from envdoctor.readers.embedded import is_embedded
-from envdoctor.readers.substitution import parts_of, value_of
-from envdoctor.regexes import regex
-from envdoctor.source import Source
+from envdoctor.core.facts import Channel, FileFacts, Setting, Value
+from envdoctor.core.regexes import regex
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector, comment_at
+from envdoctor.readers.shared.embedded import is_embedded
+from envdoctor.readers.shared.substitution import parts_of, value_of
 
 LIBRARY_PREFIXES = ("NCCL_", "RCCL_")
 
@@ -39,7 +39,7 @@ def read(source: Source, kind: str) -> FileFacts:
     if kind != "conf":
         return _library(source, kind)
     if _SECTION.search(source.text):
-        from envdoctor.readers import ini
+        from envdoctor.readers.ini import reader as ini
 
         return ini.read(source, kind)
     if "environment.d" in PurePosixPath(source.path).parts:

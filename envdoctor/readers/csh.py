@@ -7,10 +7,10 @@ take a backslash its meaning; `#` begins a comment in the middle of a word too; 
 
 from __future__ import annotations
 
-from envdoctor.facts import Branch, FileFacts, Value
-from envdoctor.readers.statement_reader import StatementReader
-from envdoctor.readers.statements import Language, Scanner, Statement, Word
-from envdoctor.source import Source
+from envdoctor.core.facts import Branch, FileFacts, Value
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.statement_reader import StatementReader
+from envdoctor.readers.shared.statements import Language, Scanner, Statement, Word
 
 LANGUAGE = Language(brackets={"`": "`", "(": ")"}, comment_anywhere=True)
 PRINTING = ("echo", "printf", "print")

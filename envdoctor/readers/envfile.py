@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts import Channel, Exported, FileFacts, Op, Setting, Value
-from envdoctor.readers.collector import MOST_SETTINGS, Collector, comment_at
-from envdoctor.readers.embedded import is_embedded
-from envdoctor.readers.quoted_text import unescaped
-from envdoctor.readers.substitution import parts_of, value_of
-from envdoctor.records import dataclass, replace
-from envdoctor.regexes import regex
-from envdoctor.source import Source
+from envdoctor.core.facts import Channel, Exported, FileFacts, Op, Setting, Value
+from envdoctor.core.records import dataclass, replace
+from envdoctor.core.regexes import regex
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector, comment_at
+from envdoctor.readers.shared.embedded import is_embedded
+from envdoctor.readers.shared.quoted_text import unescaped
+from envdoctor.readers.shared.substitution import parts_of, value_of
 
 LONGEST = 10_000
 """Characters that a value in quotes may have where it goes on over lines."""
@@ -86,7 +86,7 @@ def read(source: Source, kind: str) -> FileFacts:
 
 def _script(source: Source, kind: str) -> FileFacts:
     """A file with commands in it is sourced by a shell; whether after `set -a` is not known."""
-    from envdoctor.readers import shell
+    from envdoctor.readers.shell import reader as shell
 
     facts = shell.read(source, "shell")
     facts.kind = kind

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts import Branch, Exported, FileFacts, Op, Scope, Value
-from envdoctor.readers.statement_reader import StatementReader, joined
-from envdoctor.readers.statements import Language, Scanner, Statement, Word
-from envdoctor.records import dataclass
-from envdoctor.regexes import regex
-from envdoctor.source import Source
+from envdoctor.core.facts import Branch, Exported, FileFacts, Op, Scope, Value
+from envdoctor.core.records import dataclass
+from envdoctor.core.regexes import regex
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.statement_reader import StatementReader, joined
+from envdoctor.readers.shared.statements import Language, Scanner, Statement, Word
 
 LANGUAGE = Language(in_double='"$\\', in_single="'\\", brackets={"(": ")"}, multiline=True)
 PREFIXES = ("and", "or", "not", "begin", "builtin", "command", "if", "while")

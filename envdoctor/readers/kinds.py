@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.regexes import regex
-
-READERS = {
-    "shell": "shell", "python": "python", "dockerfile": "dockerfile", "yaml": "yaml", "json": "json", "toml": "toml",
-    "ini": "ini", "csh": "csh", "fish": "fish", "make": "make", "justfile": "make_just", "notebook": "notebook",
-    "modulefile": "modulefile", "lua-modulefile": "modulefile", "terraform": "terraform", "markup": "markup",
-    "env-file": "envfile", "docker-env-file": "envfile", "deepspeed-env": "envfile", "launcher-env-file": "envfile",
-    "cmake": "cmake", "ci-env": "envfile", "nccl-conf": "conf", "conf": "conf", "conf-file": "conf",
-}  # fmt: skip
-"""Kind of a file, or of text inside one, -> module of this package."""
+from envdoctor.core.regexes import regex
 
 SUFFIXES = {
     ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".ksh": "shell", ".sbatch": "shell", ".slurm": "shell",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import FileFacts, Scope
-from envdoctor.readers.collector import Collector
-from envdoctor.records import dataclass
-from envdoctor.regexes import regex
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Scope
+from envdoctor.core.records import dataclass
+from envdoctor.core.regexes import regex
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.collector import Collector
 
 MOST_BLOCKS = 2000
 LANGUAGES = {

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envdoctor import reports
+from envdoctor.core.errors import UserError
 from envdoctor.engine import Result
-from envdoctor.errors import UserError
+from envdoctor.reports.findings import formats
 
 
 class Output(NamedTuple):
@@ -25,8 +25,8 @@ def output(text: str) -> Output:
     import argparse
 
     name, colon, file = text.partition(":")
-    if name not in reports.FORMATS:
-        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(sorted(reports.FORMATS))}")
+    if name not in formats.FORMATS:
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(sorted(formats.FORMATS))}")
     if colon and not file:
         raise argparse.ArgumentTypeError(f"{text!r} names no file")
     return Output(name, Path(file) if file else None)
@@ -55,9 +55,9 @@ def planned(given: Sequence[Output], file: Path | None, statistics: bool = False
 
 def _counting(wanted: Output) -> Output:
     """The form of a format that counts findings instead of listing them."""
-    if wanted.format not in reports.COUNTING:
-        raise UserError(f"--statistics: {wanted.format} lists findings; use {' or '.join(reports.COUNTING)}")
-    return Output(reports.COUNTING[wanted.format], wanted.path)
+    if wanted.format not in formats.COUNTING:
+        raise UserError(f"--statistics: {wanted.format} lists findings; use {' or '.join(formats.COUNTING)}")
+    return Output(formats.COUNTING[wanted.format], wanted.path)
 
 
 def coloured() -> bool:
@@ -68,7 +68,7 @@ def coloured() -> bool:
 def write(outputs: Sequence[Output], result: Result) -> None:
     """Render and write each; `UserError` where a file cannot be written."""
     for wanted in outputs:
-        text = reports.report(wanted.format, wanted.path is None and coloured()).render(result)
+        text = formats.report(wanted.format, wanted.path is None and coloured()).render(result)
         # Names of files that are not UTF-8 must not end a scan: what cannot be encoded is written as its code.
         if wanted.path is None:
             encoding = sys.stdout.encoding or "utf-8"

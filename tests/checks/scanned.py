@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from envdoctor.catalog import load_catalog
-from envdoctor.discovery import find
+from envdoctor.analysis.project import Project
+from envdoctor.core.findings import Finding
 from envdoctor.engine import Engine
-from envdoctor.findings import Finding
-from envdoctor.project import Project
-from envdoctor.rulebook import load_rulebook
-from envdoctor.targets import parse_target
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.knowledge.targets.given import parse_target
+from envdoctor.project.discovery import find
 
 BOOK = load_rulebook()
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.apis import build, load_apis
-from envdoctor.checks.call_patterns import Table, argument, fits_target, named, pattern, within
-from envdoctor.entry_imports import Imports
-from envdoctor.facts import Call
-from envdoctor.readers import python
-from envdoctor.source import Source
-from envdoctor.targets import parse_target
+from envdoctor.analysis.python.imports import Imports
+from envdoctor.checks.python.patterns import Table, argument, fits_target, named, pattern, within
+from envdoctor.core.facts import Call
+from envdoctor.core.source import Source
+from envdoctor.knowledge.apis import build, load_apis
+from envdoctor.knowledge.targets.given import parse_target
+from envdoctor.readers.registry import read
 
 
 def call(text: str) -> Call:
-    found = python.read(Source("a.py", f"import torch\n{text}\n"), "python").calls
+    found = read(Source("a.py", f"import torch\n{text}\n"), "python").calls
     return found[0]
 
 
@@ -133,7 +133,7 @@ SOURCES = {
 
 
 def test_modules_that_act_when_they_are_imported() -> None:
-    from envdoctor.entry_modules import Modules
+    from envdoctor.analysis.python.modules import Modules
 
     modules = Modules(frozenset(SOURCES), lambda path: None, SOURCES.get)
     imports = Imports(SOURCES.get, modules.module)

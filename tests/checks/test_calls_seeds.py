@@ -232,10 +232,10 @@ def test_a_library_is_not_blamed_for_what_its_user_leaves_out(tree: Tree, monkey
 
 
 def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    from envdoctor.catalog import load_catalog
+    from envdoctor.analysis.project import Project
     from envdoctor.engine import Engine
-    from envdoctor.project import Project
-    from envdoctor.rulebook import load_rulebook
+    from envdoctor.knowledge.catalog.load import load_catalog
+    from envdoctor.knowledge.rulebook import load_rulebook
 
     root = tree({"train.py": f"from data import load\nimport torch\ntorch.manual_seed(1)\nload()\n{TRAIN}",
                  "data.py": "import random\n\n\ndef load():\n    return random.random()\n"})  # fmt: skip

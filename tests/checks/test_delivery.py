@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scanned import findings, said, write
 
-from envdoctor.checks.delivery_flags import flags_of, is_local, listed, names_hosts
-from envdoctor.facts import Launch, Place
-from envdoctor.launchers import load_launchers
+from envdoctor.checks.delivery.flags import flags_of, is_local, listed, names_hosts
+from envdoctor.core.facts import Launch, Place
+from envdoctor.knowledge.launchers import load_launchers
 
 EXPORTED = "#!/bin/bash\nexport NCCL_ALGO=Ring\n"
 HERE = Place("run.sh", 1, 1, 1, 2)
@@ -389,9 +389,9 @@ def test_old_rccl_reads_nccl_conf(tmp_path: Path) -> None:
 def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
     from scanned import BOOK
 
-    from envdoctor.catalog import load_catalog
+    from envdoctor.analysis.project import Project
     from envdoctor.engine import Engine
-    from envdoctor.project import Project
+    from envdoctor.knowledge.catalog.load import load_catalog
 
     root = write(tmp_path, {"run.sh": ". ./env.sh\ntorchrun train.py\n", "env.sh": "NCCL_ALGO=Ring\n"})
     project = Project(root, root, (), None, (b"",))

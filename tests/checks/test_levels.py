@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from support import found, scan_json
 
-from envdoctor.catalog import load_catalog
-from envdoctor.checks.levels import _is_single
-from envdoctor.discovery import find
+from envdoctor.analysis.project import Project
+from envdoctor.checks.levels.levels import _is_single
+from envdoctor.core.findings import Finding
 from envdoctor.engine import Engine, selected
-from envdoctor.findings import Finding
-from envdoctor.project import Project
-from envdoctor.rulebook import load_rulebook
-from envdoctor.targets import parse_target
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.knowledge.targets.given import parse_target
+from envdoctor.project.discovery import find
 
 BOOK = load_rulebook()
 RULE = BOOK.named("missing-collective-setting")

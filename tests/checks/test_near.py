@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from envdoctor.catalog import load_catalog
-from envdoctor.checks import near
-from envdoctor.checks.verdicts import is_current
-from envdoctor.targets import UNKNOWN
+from envdoctor.checks.names import near
+from envdoctor.checks.names.verdicts import is_current
+from envdoctor.core.target import UNKNOWN
+from envdoctor.knowledge.catalog.load import load_catalog
 
 CATALOG = load_catalog()
 REAL = CATALOG.real_names()

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.checks import observations
-from envdoctor.checks.observations import Seen, listed, test_of
-from envdoctor.checks.observed_libraries import release_of
-from envdoctor.checks.observed_rocm import gfx_of
-from envdoctor.facts import Observation, Place, Setting, Value
-from envdoctor.probes.keys import KEYS, fits
-from envdoctor.probes.library import version_of_code
-from envdoctor.rulebook import load_rulebook
+from envdoctor.checks.node import common as observations
+from envdoctor.checks.node.common import Seen, listed, test_of
+from envdoctor.checks.node.libraries import release_of
+from envdoctor.checks.node.rocm import gfx_of
+from envdoctor.core.facts import Observation, Place, Setting, Value
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.node.probes.keys import KEYS, fits
+from envdoctor.node.probes.libraries.library import version_of_code
 
 test_of.__test__ = False  # type: ignore[attr-defined]  (not one of pytest's)
 RULES = {rule.parameters["test"]: rule for rule in load_rulebook() if rule.check == "observation"}
@@ -52,7 +52,7 @@ def severities(test: str, facts: Facts, environment: Mapping[str, str] | None = 
 
 
 def test_every_rule_about_nodes_has_its_test_and_line() -> None:
-    from envdoctor.reports.sheet import SECTIONS
+    from envdoctor.reports.node.base import SECTIONS
 
     probes = {name for _, names in SECTIONS for name in names}
     assert len(RULES) == 20

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scanned import findings, said, write
 
-from envdoctor.checks.relation_lines import HARMLESS, commands_in
+from envdoctor.checks.relations.lines import HARMLESS, commands_in
 
 TAIL = "torchrun train.py\n"
 

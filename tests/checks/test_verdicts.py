@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.catalog import load_catalog
-from envdoctor.checks.verdicts import judge
-from envdoctor.targets import UNKNOWN, parse_target
+from envdoctor.checks.names.verdicts import judge
+from envdoctor.core.target import UNKNOWN
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.targets.given import parse_target
 
 CATALOG = load_catalog()
 

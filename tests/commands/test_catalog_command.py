@@ -11,9 +11,9 @@ import pytest
 from native import collectives_library, compile_c, needs_compiler
 from support import envdoctor
 
-from envdoctor.catalog import load_catalog
-from envdoctor.catalog_diff import compare, releases_of
-from envdoctor.probes.library import LibraryFile, library_file
+from envdoctor.cli.catalog_difference import compare, releases_of
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.node.probes.libraries.library import LibraryFile, library_file
 
 NCCL = 'const char *const v = "NCCL version 2.28.9+cuda12.9";'
 

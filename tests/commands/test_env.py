@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from support import envdoctor
 
-from envdoctor import cli, readers
-from envdoctor.blocks import LEVELS, VARIANTS, load_levels
-from envdoctor.commands.env import FORMATS, block, pair
-from envdoctor.source import Source
-from envdoctor.targets import UNKNOWN, parse_target
+from envdoctor.cli import main as cli
+from envdoctor.cli.env import FORMATS, block, pair
+from envdoctor.core.source import Source
+from envdoctor.core.target import UNKNOWN
+from envdoctor.knowledge.levels import LEVELS, VARIANTS, load_levels
+from envdoctor.knowledge.targets.given import parse_target
+from envdoctor.readers import registry as readers
+from envdoctor.readers.kinds import kind_of
 
 ALL = load_levels()
 FILES = {"shell": "env.sh", "dockerfile": "Dockerfile", "kubernetes": "pod.yaml", "compose": "compose.yaml",
@@ -49,7 +52,7 @@ def test_every_block_passes_a_scan_in_silence(
 def test_a_scan_sees_every_line_of_a_block(form: str) -> None:
     for level, target in CASES:
         source = Source(FILES[form], text(level, target, form, "debug"))
-        kind = readers.kind_of(source.path, source.text.encode()[:256])
+        kind = kind_of(source.path, source.text.encode()[:256])
         assert kind is not None
         facts = readers.read(source, kind)
         lines = {line.name: line.value for line in ALL.block(level, parse_target(target), "debug")}

@@ -17,14 +17,14 @@ import pytest
 from native import collectives_library, needs_compiler
 from support import envdoctor
 
-from envdoctor.errors import UserError
-from envdoctor.live import job as jobs
-from envdoctor.live.judge import disagreeing
-from envdoctor.live.run import Request, examine_node
-from envdoctor.probes.base import Facts
-from envdoctor.probes.files import NodeFiles
-from envdoctor.probes.sheet import Node
-from envdoctor.rulebook import Rule
+from envdoctor.core.errors import UserError
+from envdoctor.knowledge.rulebook import Rule
+from envdoctor.node.live import job as jobs
+from envdoctor.node.live.judge import disagreeing
+from envdoctor.node.live.run import Request, examine_node
+from envdoctor.node.probes.base import Facts
+from envdoctor.node.probes.files import NodeFiles
+from envdoctor.node.probes.report import Node
 
 LIBRARY = "/opt/venv/lib/python3.10/site-packages/torch/lib/librccl.so"
 Tree = Mapping[int, tuple[int, Mapping[str, str], bool]]
@@ -111,7 +111,7 @@ def test_ranks_that_disagree_on_what_decides_bits() -> None:
     facts = Facts()
     for name in ("NCCL_ALGO", "NCCL_DEBUG", "NO_SUCH_NAME"):
         facts.observe("job.differs", "a on rank 0; b on rank 1", "/proc/1/environ", detail=name)
-    from envdoctor.catalog import load_catalog
+    from envdoctor.knowledge.catalog.load import load_catalog
 
     found = list(disagreeing(Node(facts=facts), [rule], load_catalog()))
     assert [f.variable for f in found] == ["NCCL_ALGO"]

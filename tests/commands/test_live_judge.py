@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.catalog import load_catalog
-from envdoctor.facts import Place, Setting, Value
-from envdoctor.findings import Finding, Severity
-from envdoctor.live.judge import Judge, level_of
-from envdoctor.live.names import with_library
-from envdoctor.live.target import library_in_use, target_of
-from envdoctor.live.variables import recordable
-from envdoctor.probes.library import LibraryFile
-from envdoctor.probes.parts import Ccl, Gpu, Rocm, Torch
-from envdoctor.probes.sheet import Node
-from envdoctor.records import replace
-from envdoctor.rulebook import load_rulebook
+from envdoctor.core.facts import Place, Setting, Value
+from envdoctor.core.findings import Finding, Severity
+from envdoctor.core.records import replace
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.node.live.judge import Judge, level_of
+from envdoctor.node.live.names import with_library
+from envdoctor.node.live.target import library_in_use, target_of
+from envdoctor.node.live.variables import recordable
+from envdoctor.node.probes.libraries.library import LibraryFile
+from envdoctor.node.probes.parts import Ccl, Gpu, Rocm, Torch
+from envdoctor.node.probes.report import Node
 
 PATH = "/opt/lib/libnccl.so.2"
 LIBRARY = LibraryFile(PATH, "nccl", version="2.30.7", names=frozenset({"NCCL_DEBUG", "NCCL_NEW"}), names_complete=True)

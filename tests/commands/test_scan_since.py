@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import envdoctor, found, scan_json
 
-from envdoctor import since
+from envdoctor.project import since
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from envdoctor.smoke.rank.worker import Rank
+from envdoctor.node.smoke.rank.worker import Rank
 
 SHARDS = 8
 SIZE = 1003

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tomli
 
-from envdoctor.rulebook import load_rulebook
+from envdoctor.knowledge.rulebook import load_rulebook
 
 FILES = sorted(Path(__file__).parent.glob("labels*.toml"))
 COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tomli
 
-from envdoctor.targets import parse_target
+from envdoctor.knowledge.targets.given import parse_target
 
 SPEC = importlib.util.spec_from_file_location("check_targets", Path(__file__).parents[2] / "tools" / "check_targets.py")
 assert SPEC

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from envdoctor.cli import main
-from envdoctor.discovery import folder_files
+from envdoctor.cli.main import main
 from envdoctor.fixes import verify
-from envdoctor.rulebook import load_rulebook
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.project.discovery import folder_files
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "NCCL_DETERMINISTIC"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 
 TRAINS = b"torch.nn.Linear(4, 1)(x).sum().backward()"
 CASES = {

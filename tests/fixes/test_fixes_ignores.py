@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 
 Tree = Callable[[Mapping[str, str]], Path]
 MARK = "# envdoctor: ignore[ghost-variable]"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 
 Tree = Callable[[Mapping[str, str]], Path]
 RANKS = 'import torch\nimport torch.distributed as dist\n\ntorch.use_deterministic_algorithms(True)\ndist.init_process_group("nccl")\n'

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.cli import main
-from envdoctor.facts import Place
-from envdoctor.findings import Edit, Fix
+from envdoctor.cli.main import main
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Edit, Fix
 from envdoctor.fixes.notebook import Program, program
 from envdoctor.fixes.spans import FileBytes
 

@@ -12,12 +12,13 @@ from textwrap import dedent
 
 import pytest
 
-from envdoctor.cli import main
-from envdoctor.fixes import python_seeds, python_switches
-from envdoctor.fixes.python_names import add_import
-from envdoctor.fixes.python_tree import parse
+from envdoctor.cli.main import main
+from envdoctor.fixes.python import seeds as python_seeds
+from envdoctor.fixes.python import switches as python_switches
+from envdoctor.fixes.python.names import add_import
+from envdoctor.fixes.python.tree import parse
 from envdoctor.fixes.spans import FileBytes
-from envdoctor.rulebook import load_rulebook
+from envdoctor.knowledge.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]
 TRAINS = "torch.nn.Linear(4, 1)(torch.ones(4)).sum().backward()\n"

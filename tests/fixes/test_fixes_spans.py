@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.decoding import decode
-from envdoctor.facts import Place
-from envdoctor.findings import Edit
+from envdoctor.core.decoding import decode
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Edit
 from envdoctor.fixes.spans import FileBytes, FixRefused, Span, at, whole_lines
 
 PIECES = st.sampled_from(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 from envdoctor.fixes import apply, verify, writing
 from envdoctor.fixes.writing import Change, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from envdoctor.rulebook import Rule, load_rulebook
+from envdoctor.knowledge.rulebook import Rule, load_rulebook
 
 GHOST = "NCCL_DETERMINISTIC"
 KINDS = {

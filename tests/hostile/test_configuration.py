@@ -128,7 +128,8 @@ def test_a_current_folder_that_is_gone(tree: Tree) -> None:
 def test_an_error_in_telling_an_error(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from envdoctor import cli, internal_errors
+    from envdoctor.cli import main as cli
+    from envdoctor.core import internal_errors
 
     def fail(*_: object) -> None:
         raise MemoryError

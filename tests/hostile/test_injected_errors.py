@@ -14,16 +14,19 @@ import pytest
 from everything import GHOST, KINDS, scan_rules, write_everything, write_example, write_kinds
 from node_trees import NODES, judged
 
-from envdoctor import checks, own_rules, readers, targets_hints
-from envdoctor.catalog import load_catalog
-from envdoctor.cli import main
-from envdoctor.findings import Finding
+import envdoctor
+from envdoctor.analysis.target import hints as targets_hints
+from envdoctor.checks import context as checks
+from envdoctor.cli.main import main
+from envdoctor.core.findings import Finding
 from envdoctor.fixes.fixer import Fixer
-from envdoctor.readers.kinds import READERS
-from envdoctor.rulebook import Rule, load_rulebook
+from envdoctor.knowledge import own_files
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import Rule, load_rulebook
+from envdoctor.readers.registry import READERS
 
 pytestmark = pytest.mark.internal_errors
-PACKAGE = str(Path(readers.__file__).parents[1])
+PACKAGE = str(Path(envdoctor.__file__).parent)
 Scan = Callable[..., tuple[int, dict[str, Any], str]]
 Key = tuple[str, int, str, str | None]
 
@@ -77,7 +80,7 @@ def test_a_reader_that_fails(
     root = tmp_path / "project"
     write_kinds(root)
     before = keys(scan(root)[1])
-    module = importlib.import_module(f"envdoctor.readers.{READERS[kind]}")
+    module = importlib.import_module(READERS[kind])
     real, bad = module.read, f"{kind}/{KINDS[kind][0]}"
 
     def read(source: Any, kind_of: str) -> Any:
@@ -209,7 +212,7 @@ def test_what_is_not_known_is_not_fixed(tmp_path: Path, scan: Scan, monkeypatch:
     root.mkdir()
     (root / "run.sh").write_text(f"export {GHOST}=1\nexport RCCL_ALGO=Ring\n")
     (root / "reader.py").write_text(f'import os\nprint(os.environ["{GHOST}"])\n')
-    module = importlib.import_module("envdoctor.readers.python")
+    module = importlib.import_module("envdoctor.readers.python.reader")
     monkeypatch.setattr(module, "read", lambda source, kind: unforeseen())
     status, report, _ = scan(root, "--fix", "--unsafe-fixes")
     assert status == 2
@@ -236,7 +239,7 @@ def test_a_display_that_fails(
 ) -> None:
     root = bad_and_good(tmp_path / "project", "export NCCL_ALGO=Ring\ntorchrun --nproc_per_node 8 train.py\n")
     monkeypatch.chdir(root)
-    module = importlib.import_module("envdoctor.readers.shell")
+    module = importlib.import_module("envdoctor.readers.shell.reader")
     real = module.read
     monkeypatch.setattr(module, "read", lambda s, kind: unforeseen() if s.path == "bad.sh" else real(s, kind))
     status = main(["scan", *words])
@@ -263,7 +266,7 @@ def test_an_example_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = load_rulebook().named("ghost-variable")
     good = rule._replace(examples=tuple(e for e in rule.examples if e.kind == "good")[:1])
     monkeypatch.setattr(checks, "run", lambda rule, context: unforeseen())
-    (outcome,) = own_rules.try_examples(good, load_rulebook(), load_catalog())
+    (outcome,) = own_files.try_examples(good, load_rulebook(), load_catalog())
     assert (outcome.failed, outcome.missing, outcome.surplus) == (True, (), ())
 
 
@@ -274,7 +277,7 @@ def test_the_same_error_in_many_files_is_one_message(
     root.mkdir()
     for number in range(30):
         (root / f"{number:02}.sh").write_text(f"export {GHOST}=1\n")
-    module = importlib.import_module("envdoctor.readers.shell")
+    module = importlib.import_module("envdoctor.readers.shell.reader")
     monkeypatch.setattr(module, "read", lambda source, kind: unforeseen())
     status, report, told = scan(root)
     assert (status, told.count("internal error"), told.count("\n")) == (2, 1, 1)
@@ -287,7 +290,7 @@ def test_what_an_error_says_is_not_told(tmp_path: Path, scan: Scan, monkeypatch:
     root = tmp_path / "project"
     root.mkdir()
     (root / "a.sh").write_text("export NCCL_TOKEN=hf_secret\n")
-    module = importlib.import_module("envdoctor.readers.shell")
+    module = importlib.import_module("envdoctor.readers.shell.reader")
     monkeypatch.setattr(module, "read", lambda source, kind: {}[source.text])
     status, report, told = scan(root)
     assert (status, "secret" in told, "secret" in json.dumps(report)) == (2, False, False)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from everything import KINDS, write_everything
 
-from envdoctor.catalog import load_catalog
-from envdoctor.discovery import find
+from envdoctor.analysis.project import Project
 from envdoctor.engine import Engine
-from envdoctor.project import Project
-from envdoctor.rulebook import load_rulebook
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.project.discovery import find
 
 ODD = (
     # White space and line ends of some functions and not of others.

@@ -16,7 +16,8 @@ import pytest
 from repositories import GHOST, Trap, bare_looking, gits, hostile, lacking
 from support import ROOT, envdoctor, found, scan_json
 
-from envdoctor.cli import main, parser
+from envdoctor.cli.arguments import parser
+from envdoctor.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = (

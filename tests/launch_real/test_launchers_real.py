@@ -22,7 +22,7 @@ from launch_fixtures import (
     there,
 )
 
-from envdoctor.launchers import Delivery, load_launchers
+from envdoctor.knowledge.launchers import Delivery, load_launchers
 
 pytestmark = pytest.mark.nightly
 ALL = {"T_A", "T_B", "NCCL_TA"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import tomli
 
-from envdoctor.probes.base import Depth, Facts, View
-from envdoctor.probes.files import NodeFiles
-from envdoctor.probes.keys import Scalar
-from envdoctor.probes.node import examine
-from envdoctor.probes.runner import MISSING, CommandResult, RecordedRunner
-from envdoctor.probes.sheet import Node
+from envdoctor.node.probes.base import Depth, Facts, View
+from envdoctor.node.probes.files import NodeFiles
+from envdoctor.node.probes.keys import Scalar
+from envdoctor.node.probes.node import examine
+from envdoctor.node.probes.report import Node
+from envdoctor.node.probes.runner import MISSING, CommandResult, RecordedRunner
 
 NODES = Path(__file__).parent.parent / "nodes"
 NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())

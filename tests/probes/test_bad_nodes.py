@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from node_helpers import NODES, Answers, by_detail, failed, observed, write
 
-from envdoctor.probes import node as node_module
-from envdoctor.probes.base import ProbeStatus
-from envdoctor.probes.node import AFTER, BEFORE, Probe, State, attempt, examine
-from envdoctor.probes.runner import CommandResult, RecordedRunner, SystemRunner
-from envdoctor.probes.sheet import Node
+from envdoctor.node.probes import node as node_module
+from envdoctor.node.probes.base import ProbeStatus
+from envdoctor.node.probes.node import AFTER, BEFORE, Probe, State, attempt, examine
+from envdoctor.node.probes.report import Node
+from envdoctor.node.probes.runner import CommandResult, RecordedRunner, SystemRunner
 
 HEALTHY = NODES / "mi300x-8gpu-rocm-6.2"
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import NODES, Answers, by_detail, observed, view_of
 
-from envdoctor.probes import ccl, plugins
-from envdoctor.probes.base import Absent
-from envdoctor.probes.ccl import ccl_probe, header_version, most_ranks_per_gpu, version_code
-from envdoctor.probes.parts import Ccl, Torch
+from envdoctor.node.probes.base import Absent
+from envdoctor.node.probes.libraries import ccl, plugins
+from envdoctor.node.probes.libraries.ccl import ccl_probe, header_version, most_ranks_per_gpu, version_code
+from envdoctor.node.probes.parts import Ccl, Torch
 
 SITE = "/opt/venv/lib/python3.12/site-packages"
 WHEEL = f"{SITE}/torch/lib/librccl.so"

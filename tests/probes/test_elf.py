@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native import collectives_library, compile_c, needs_compiler
 
-from envdoctor.probes.elf import Elf, ElfError, read_bytes, read_elf
+from envdoctor.node.probes.libraries.elf import Elf, ElfError, read_bytes, read_elf
 
 pytestmark = needs_compiler
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.probes.children import NVML, TORCH, child_argv
-from envdoctor.probes.runner import MISSING, OUTPUT_LIMIT, CommandResult, RecordedRunner, SystemRunner
+from envdoctor.node.probes.children import NVML, TORCH, child_argv
+from envdoctor.node.probes.runner import MISSING, OUTPUT_LIMIT, CommandResult, RecordedRunner, SystemRunner
 
 
 def python(code: str) -> tuple[str, ...]:

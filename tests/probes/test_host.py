@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import Answers, by_detail, failed, observed, view_of
 
-from envdoctor.probes import acs, host
-from envdoctor.probes.base import Absent, ProbeFailed
-from envdoctor.probes.parts import Device, Host
-from envdoctor.probes.permissions import (
+from envdoctor.node.probes.base import Absent, ProbeFailed
+from envdoctor.node.probes.host import acs, host
+from envdoctor.node.probes.host.permissions import (
     KFD,
     DeviceNode,
     Identity,
@@ -23,6 +22,7 @@ from envdoctor.probes.permissions import (
     permissions_probe,
     read_identity,
 )  # fmt: skip
+from envdoctor.node.probes.parts import Device, Host
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import Answers, by_detail, failed, observed, view_of
 
-from envdoctor.probes import amd_sysfs, amd_tools, kfd
-from envdoctor.probes.base import Absent, ProbeFailed
-from envdoctor.probes.kfd import TOPOLOGY, gfx_name, kfd_probe, parse_properties
-from envdoctor.probes.parts import Device, Driver, Gpu
+from envdoctor.node.probes.amd import kfd
+from envdoctor.node.probes.amd import sysfs as amd_sysfs
+from envdoctor.node.probes.amd import tools as amd_tools
+from envdoctor.node.probes.amd.kfd import TOPOLOGY, gfx_name, kfd_probe, parse_properties
+from envdoctor.node.probes.base import Absent, ProbeFailed
+from envdoctor.node.probes.parts import Device, Driver, Gpu
 
 XGMI, PCIE = 11, 2
 

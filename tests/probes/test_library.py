@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from native import COLLECTIVES_NAMES, collectives_library, compile_c, needs_compiler
 
-from envdoctor.probes import library as module
-from envdoctor.probes.library import ask_version, foreign, library_file, version_of_code
+from envdoctor.node.probes.libraries import library as module
+from envdoctor.node.probes.libraries.library import ask_version, foreign, library_file, version_of_code
 
 pytestmark = needs_compiler
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from native import collectives_library, needs_compiler
 
-from envdoctor.probes.files import NodeFiles
-from envdoctor.probes.library_search import find_libraries, library_in_use, mapped_libraries, preloaded
+from envdoctor.node.probes.files import NodeFiles
+from envdoctor.node.probes.libraries.search import find_libraries, library_in_use, mapped_libraries, preloaded
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 WHEEL = f"{SITE}/nvidia/nccl/lib/libnccl.so.2"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Setting, Value
-from envdoctor.probes.log import DebugLog, read_log, read_logs
+from envdoctor.core.facts import Setting, Value
+from envdoctor.node.logs.nccl import DebugLog, read_log, read_logs
 
 HEAD = "node-a:100:101 [3] NCCL INFO "
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import write
 
-from envdoctor.probes.files import NodeFiles, natural
+from envdoctor.node.probes.files import NodeFiles, natural
 
 
 def test_reads_of_each_kind(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.probes.keys import KEYS, fits
-from envdoctor.probes.parts import Ccl, Cuda, Driver, Gpu, Host, Miopen, Rocm, Torch
-from envdoctor.probes.sheet import Node
+from envdoctor.node.probes.keys import KEYS, fits
+from envdoctor.node.probes.parts import Ccl, Cuda, Driver, Gpu, Host, Miopen, Rocm, Torch
+from envdoctor.node.probes.report import Node
 
 SITE = "/venv/lib/python3.12/site-packages"
 WHEEL_HIP, OPT_HIP, OTHER_HIP = (

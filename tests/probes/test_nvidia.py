@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import NODES, Answers, by_detail, failed, observed, view_of
 
-from envdoctor.probes import nvidia
-from envdoctor.probes.base import Absent, ProbeFailed
-from envdoctor.probes.children import NVML, child_argv
-from envdoctor.probes.parts import Link
-from envdoctor.probes.runner import SystemRunner
+from envdoctor.node.probes.base import Absent, ProbeFailed
+from envdoctor.node.probes.children import NVML, child_argv
+from envdoctor.node.probes.nvidia import devices as nvidia
+from envdoctor.node.probes.parts import Link
+from envdoctor.node.probes.runner import SystemRunner
 
 DRIVER = {"/proc/driver/nvidia/version": "NVRM version: x\n"}
 HEAD = "index, name, pci.bus_id, mig.mode.current, persistence_mode, memory.total [MiB], clocks.max.sm [MHz], "

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.catalog import load_catalog
-from envdoctor.catalog_diff import compare, releases_of
-from envdoctor.probes.library import LibraryFile, ask_version, library_file, version_of_code
+from envdoctor.cli.catalog_difference import compare, releases_of
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.node.probes.libraries.library import LibraryFile, ask_version, library_file, version_of_code
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(sys.platform != "linux", reason="libraries for Linux")]
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import NAMES, NODES, examined, write
 
-from envdoctor.probes.acs import redirects
-from envdoctor.probes.files import NodeFiles
-from envdoctor.probes.node import examine
-from envdoctor.probes.record import examine_and_record, record
-from envdoctor.probes.recorded import read_recorded
-from envdoctor.probes.redact import Redactor
-from envdoctor.probes.runner import CommandResult, RecordedRunner
+from envdoctor.node.probes.files import NodeFiles
+from envdoctor.node.probes.host.acs import redirects
+from envdoctor.node.probes.node import examine
+from envdoctor.node.probes.runner import CommandResult, RecordedRunner
+from envdoctor.node.recording.record import examine_and_record, record
+from envdoctor.node.recording.recorded import read_recorded
+from envdoctor.node.recording.redact import Redactor
 
 
 class Listening(RecordedRunner):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from node_helpers import NAMES, NODES, by_detail, examined, expected, observed
 
-from envdoctor.probes.keys import KEYS, fits
+from envdoctor.node.probes.keys import KEYS, fits
 
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     # True of the recording (its /proc/driver/nvidia/version and its query say so); its node.toml leaves it out.

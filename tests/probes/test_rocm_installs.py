@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import by_detail, observed, view_of
 
-from envdoctor.probes import pairing
-from envdoctor.probes.base import Absent
-from envdoctor.probes.driver import amd_driver, driver_probe, nvidia_driver, pairing_probe, parse_nvrm
-from envdoctor.probes.parts import Driver
-from envdoctor.probes.rocm import defines, header_version, parse_version, rocm_probe
+from envdoctor.node.probes.amd.rocm import defines, header_version, parse_version, rocm_probe
+from envdoctor.node.probes.base import Absent
+from envdoctor.node.probes.host import pairing
+from envdoctor.node.probes.host.driver import amd_driver, driver_probe, nvidia_driver, pairing_probe, parse_nvrm
+from envdoctor.node.probes.parts import Driver
 
 SITE = "/venv/lib/python3.12/site-packages"
 HEADER = "#define ROCM_VERSION_MAJOR   6\n#define ROCM_VERSION_MINOR   2\n#define ROCM_VERSION_PATCH   4\n"

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import NODES, Answers, by_detail, failed, observed, view_of
 
-from envdoctor.probes import miopen, pythons, torch_probe
-from envdoctor.probes.base import Absent, ProbeFailed
-from envdoctor.probes.children import TORCH, child_argv
-from envdoctor.probes.parts import Rocm, Torch
-from envdoctor.probes.runner import SystemRunner
-from envdoctor.probes.torch_probe import parse_report, parse_version_file, torch_child_probe, torch_files_probe
+from envdoctor.node.probes.amd import miopen
+from envdoctor.node.probes.base import Absent, ProbeFailed
+from envdoctor.node.probes.children import TORCH, child_argv
+from envdoctor.node.probes.parts import Rocm, Torch
+from envdoctor.node.probes.runner import SystemRunner
+from envdoctor.node.probes.torch import probe as torch_probe
+from envdoctor.node.probes.torch import pythons
+from envdoctor.node.probes.torch.probe import parse_report, parse_version_file, torch_child_probe, torch_files_probe
 
 SITE = "/venv/lib/python3.12/site-packages"
 VERSION = "__version__ = '2.5.1+rocm6.2'\ndebug = False\ncuda: Optional[str] = None\nhip: Optional[str] = '6.2.4'\n"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from hypothesis import settings
 
-from envdoctor.facts import FileFacts, Place, Setting
-from envdoctor.readers import kind_of, read
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Place, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.kinds import kind_of
+from envdoctor.readers.registry import read
 
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")  # a machine that is busy is no failure of a reader

@@ -8,13 +8,13 @@ launch srun -> python x.py                          a launch and the command in 
 
 from __future__ import annotations
 
-from envdoctor.facts import FileFacts, Setting, Value
-from envdoctor.readers import shell
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Setting, Value
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 
 def read(text: str, path: str = "job.sh") -> FileFacts:
-    return shell.read(Source(path, text), "shell")
+    return read(Source(path, text), "shell")
 
 
 def value(given: Value) -> str:

@@ -7,7 +7,7 @@ from facts_shown import check_places, check_repeated, excerpt, facts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts
+from envdoctor.core.facts import FileFacts
 
 NAME = "CMakeLists.txt"
 MODULE = "pybind11_add_module(ops a.cpp)\n"

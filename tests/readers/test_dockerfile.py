@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts, Setting
-from envdoctor.readers import read
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "dockerfile"
 needs_shell = pytest.mark.skipif(
-    importlib.util.find_spec("envdoctor.readers.shell") is None, reason="the shell reader is not there"
+    importlib.util.find_spec("envdoctor.readers.shell.reader") is None, reason="the shell reader is not there"
 )
 
 

@@ -7,9 +7,9 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Branch, FileFacts, Scope
-from envdoctor.readers.embedded import MAXIMUM_DEPTH, deeper, mapped, merge, next_order, read_embedded
-from envdoctor.source import Source
+from envdoctor.core.facts import Branch, FileFacts, Scope
+from envdoctor.core.source import Source
+from envdoctor.readers.shared.embedded import MAXIMUM_DEPTH, deeper, mapped, merge, next_order, read_embedded
 
 ORIGIN = Source("x.yaml", 'run: "a\\nb\\"c"\nnext')
 TEXT = 'a\nb"c'

@@ -7,7 +7,7 @@ from facts_shown import check_places, excerpt, facts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts
+from envdoctor.core.facts import FileFacts
 
 IMPORTS = "from torch.utils.cpp_extension import CUDAExtension, load\nimport deepspeed\nimport transformers\n"
 BUILD = "CUDAExtension('k._C', [], extra_compile_args={'nvcc': flags})\n"

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from support import ROOT, found, scan_json
 
-from envdoctor.readers import NAMES, READERS, SUFFIXES, kind_of
-from envdoctor.readers.kinds import PROGRAMS
+from envdoctor.readers.kinds import NAMES, PROGRAMS, SUFFIXES, kind_of
+from envdoctor.readers.registry import READERS
 
 Tree = Callable[[Mapping[str, str]], Path]
 
@@ -46,7 +46,7 @@ def test_every_kind_has_a_reader() -> None:
     named = {*NAMES.values(), *SUFFIXES.values(), *PROGRAMS.values()}
     assert named <= set(READERS)
     for module in set(READERS.values()):
-        assert callable(importlib.import_module(f"envdoctor.readers.{module}").read)
+        assert callable(importlib.import_module(module).read)
 
 
 GHOST = "NCCL_DETERMINISTIC"

@@ -7,7 +7,7 @@ from facts_shown import check_places, check_repeated, excerpt, facts_of, fixture
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.readers import kind_of
+from envdoctor.readers.kinds import kind_of
 
 NAMES = st.from_regex(r"[A-Z][A-Z0-9]{0,3}_[A-Z0-9_]{1,6}", fullmatch=True)
 SETTINGS = {

@@ -11,7 +11,7 @@ from facts_shown import check_places, excerpt, facts_of, fixture, shown_all
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts
+from envdoctor.core.facts import FileFacts
 
 NAMES = st.from_regex(r"[A-Z][A-Z0-9]{0,3}_[A-Z0-9_]{1,6}", fullmatch=True)
 SETTINGS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Call, FileFacts
-from envdoctor.readers import python
-from envdoctor.source import Source
+from envdoctor.core.facts import Call, FileFacts
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return python.read(Source("a.py", text), "python")
+    return read(Source("a.py", text), "python")
 
 
 def calls(text: str) -> list[str]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts
-from envdoctor.readers import python_words as words
-from envdoctor.readers.python_code import Code, parse
-from envdoctor.readers.python_emit import Emitter
-from envdoctor.readers.python_scopes import Where, outline
-from envdoctor.readers.python_text import UNKNOWN, Texts
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.source import Source
+from envdoctor.readers.python.emit import Emitter
+from envdoctor.readers.python.names import words
+from envdoctor.readers.python.names.code import Code, parse
+from envdoctor.readers.python.names.scopes import Where, outline
+from envdoctor.readers.python.names.text import UNKNOWN, Texts
 
 ENVIRONMENTS = [
     ("env", True), ("envs", True), ("ENV", True), ("worker_env", True), ("NCCL_ENV_VARS", True), ("workerEnv", True),

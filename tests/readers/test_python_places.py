@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Place, Setting
-from envdoctor.readers import python
-from envdoctor.readers.embedded import mapped
-from envdoctor.source import Source
+from envdoctor.core.facts import Place, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.python import reader as python
+from envdoctor.readers.registry import read
+from envdoctor.readers.shared.embedded import mapped
 
 
 def read(text: str) -> list[Setting]:
-    return python.read(Source("a.py", text), "python").settings
+    return read(Source("a.py", text), "python").settings
 
 
 def at(text: str, place: Place | None) -> str:

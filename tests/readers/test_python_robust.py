@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts
-from envdoctor.readers import python, python_code
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.source import Source
+from envdoctor.readers.python.names import code as python_code
+from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return python.read(Source("a.py", text), "python")
+    return read(Source("a.py", text), "python")
 
 
 def test_python_2_keeps_its_plain_assignments() -> None:

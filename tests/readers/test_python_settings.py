@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import FileFacts, Setting
-from envdoctor.readers import python
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.python import reader as python
+from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return python.read(Source("a.py", text), "python")
+    return read(Source("a.py", text), "python")
 
 
 def short(setting: Setting) -> str:

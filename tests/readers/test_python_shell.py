@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from envdoctor.facts import FileFacts, Setting
-from envdoctor.readers import python
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return python.read(Source("a.py", text), "python")
+    return read(Source("a.py", text), "python")
 
 
 def short(setting: Setting) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.readers import python
-from envdoctor.source import Source
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 
 def uses(text: str) -> list[str]:
-    return [use.name for use in python.read(Source("a.py", "import os\n" + text), "python").uses]
+    return [use.name for use in read(Source("a.py", "import os\n" + text), "python").uses]
 
 
 USED = [
@@ -89,5 +89,5 @@ def test_no_use(text: str) -> None:
 
 
 def test_place_of_a_use() -> None:
-    (use,) = python.read(Source("a.py", "import os\nx = os.environ['A1']\n"), "python").uses
+    (use,) = read(Source("a.py", "import os\nx = os.environ['A1']\n"), "python").uses
     assert (use.place.line, use.place.column, use.place.end_column) == (2, 5, 21)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from shell_notation import inclusions, launches, names, read, settings
 
-from envdoctor.launchers import load_launchers
-from envdoctor.readers.shell_launchers import by_program
+from envdoctor.knowledge.launchers import load_launchers
+from envdoctor.readers.shell.launchers import by_program
 
 CARRIED = [
     ("mpirun -x A=1 -x B ./a", ["set A=1", "pass B"]),

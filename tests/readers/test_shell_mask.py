@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.readers.shell_mask import mask
-from envdoctor.readers.shell_parse import parse, parse_part
+from envdoctor.readers.shell.syntax.mask import mask
+from envdoctor.readers.shell.syntax.parse import parse, parse_part
 
 HEREDOCS = [
     ('cat <<EOF\n$(x "\nEOF\nA=1\n', "cat <<EOF\nxxxxx\nEOF\nA=1\n"),

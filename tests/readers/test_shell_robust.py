@@ -10,9 +10,9 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 from shell_notation import names, read
 
-from envdoctor.facts import FileFacts, Place
-from envdoctor.readers import shell
-from envdoctor.readers.shell_state import MOST_FACTS
+from envdoctor.core.facts import FileFacts, Place
+from envdoctor.readers.shell import reader as shell
+from envdoctor.readers.shell.state import MOST_FACTS
 
 
 def text_at(text: str, place: Place) -> str:

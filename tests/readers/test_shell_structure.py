@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shell_notation import launches, names, read, settings
 
-from envdoctor.readers.shell_state import exclusive
+from envdoctor.readers.shell.state import exclusive
 
 SCOPES = [
     ("f() { export A=1; }", "function:f"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shell_notation import launches, names, read, settings
 
-from envdoctor.facts import FileFacts, Setting
+from envdoctor.core.facts import FileFacts, Setting
 
 HEREDOCS = [
     ("cat > job.sh <<EOF\nexport A=1\nEOF", ["set A=1 scope=file:job.sh via=export"]),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.readers.substitution import parts_of, value_of
+from envdoctor.readers.shared.substitution import parts_of, value_of
 
 
 @pytest.mark.parametrize(

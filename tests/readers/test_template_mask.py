@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.readers.template_mask import mask
+from envdoctor.readers.shared.template_mask import mask
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import FileFacts, Setting
-from envdoctor.readers import read
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "yaml"
 OWN_CHANNELS = {"kubernetes", "compose", "ci", "task", "configuration", "runtime-env"}

@@ -9,9 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FileFacts, Place
-from envdoctor.readers import read, yaml_compose
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts, Place
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
+from envdoctor.readers.yaml import compose as yaml_compose
 
 NAMES = st.from_regex(r"[A-Z][A-Z0-9]{0,3}_[A-Z0-9_]{1,6}", fullmatch=True)
 TEXTS = st.text(st.sampled_from("ab1/:=,.'\"\\#%{}[]\u00e9\U0001f600 \t"), max_size=8)

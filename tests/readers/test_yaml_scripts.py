@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("envdoctor.readers.shell")
+pytest.importorskip("envdoctor.readers.shell.reader")
 
-from envdoctor.facts import FileFacts
-from envdoctor.readers import read
-from envdoctor.source import Source
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "yaml"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Confirmation, Edit, Finding, Fix, Related
+from envdoctor.core.records import replace
 from envdoctor.engine import Result
-from envdoctor.facts import Place
-from envdoctor.findings import Confirmation, Edit, Finding, Fix, Related
-from envdoctor.records import replace
-from envdoctor.rulebook import load_rulebook
+from envdoctor.knowledge.rulebook import load_rulebook
 
 HOSTILE = (
     "<script>alert(1)</script> &amp; %0A::error::x ]]> [a](http://b) `c` |d| @all ${{ x }}"

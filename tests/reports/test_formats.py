@@ -13,7 +13,7 @@ from support import ROOT, envdoctor
 
 from envdoctor import __version__
 from envdoctor.engine import Result
-from envdoctor.reports import FORMATS, printable, report
+from envdoctor.reports.base import FORMATS, printable, report
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import HOSTILE, clean, full, hostile
 
-from envdoctor.facts import Place
-from envdoctor.findings import Finding
-from envdoctor.reports import printable, report
-from envdoctor.reports.github import workflow_command
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Finding
+from envdoctor.reports.base import printable, report
+from envdoctor.reports.findings.github import workflow_command
 
 COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::(.*)")
 

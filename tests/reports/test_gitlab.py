@@ -11,7 +11,7 @@ import jsonschema
 from report_samples import HOSTILE, clean, full, hostile
 from support import envdoctor
 
-from envdoctor.reports import printable, report
+from envdoctor.reports.base import printable, report
 
 LINES = {
     "type": "object", "required": ["begin"], "additionalProperties": False,

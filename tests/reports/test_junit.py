@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import HOSTILE, clean, full, hostile, undone
 
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Finding
 from envdoctor.engine import Result
-from envdoctor.facts import Place
-from envdoctor.findings import Finding
-from envdoctor.reports import printable, report
+from envdoctor.reports.base import printable, report
 
 
 def read(result: Result, folder: Path) -> junitparser.JUnitXml:

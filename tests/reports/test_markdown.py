@@ -9,10 +9,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from report_samples import HOSTILE, clean, full, hostile
 
+from envdoctor.core.records import replace
 from envdoctor.engine import Result
-from envdoctor.records import replace
-from envdoctor.reports import printable, report
-from envdoctor.reports.markdown import MOST, escaped
+from envdoctor.reports.base import printable, report
+from envdoctor.reports.findings.markdown import MOST, escaped
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

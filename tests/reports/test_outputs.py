@@ -16,8 +16,8 @@ import pytest
 from report_samples import hostile
 from support import ROOT, envdoctor
 
-from envdoctor.errors import UserError
-from envdoctor.reports import FORMATS
+from envdoctor.core.errors import UserError
+from envdoctor.reports.base import FORMATS
 from envdoctor.reports.outputs import Output, output, planned, write
 
 Tree = Callable[[Mapping[str, str]], Path]

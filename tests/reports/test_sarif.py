@@ -13,9 +13,9 @@ import pytest
 from report_samples import HOSTILE, clean, full, hostile
 from support import envdoctor
 
-from envdoctor.facts import Place
-from envdoctor.reports import report
-from envdoctor.reports.sarif import artifact, region
+from envdoctor.core.facts import Place
+from envdoctor.reports.base import report
+from envdoctor.reports.findings.sarif import artifact, region
 
 Tree = Callable[[Mapping[str, str]], Path]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from node_trees import NAMES, NODES, edited, judged
 
-from envdoctor.facts import Place
-from envdoctor.findings import Confirmation, Finding, Severity
-from envdoctor.live.examination import Examination
-from envdoctor.probes.base import ProbeStatus
-from envdoctor.probes.keys import KEYS
-from envdoctor.probes.node import AFTER, BEFORE
-from envdoctor.reports.markdown import escaped, fenced
-from envdoctor.reports.sheet import FORMATS, PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of, sheet_report
-from envdoctor.reports.sheet_json import examination_json
-from envdoctor.reports.sheet_lines import SAY
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Confirmation, Finding, Severity
+from envdoctor.node.live.examination import Examination
+from envdoctor.node.probes.base import ProbeStatus
+from envdoctor.node.probes.keys import KEYS
+from envdoctor.node.probes.node import AFTER, BEFORE
+from envdoctor.reports.findings.markdown import escaped, fenced
+from envdoctor.reports.node.base import FORMATS, PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of, sheet_report
+from envdoctor.reports.node.json import examination_json
+from envdoctor.reports.node.lines import SAY
 
 HEALTHY, CONTAINER, H100 = "mi300x-8gpu-rocm-6.2", "mi300x-rocm-7.0-container", "h100-8gpu-cuda-12.4"
 EVIL = "\x1b[31m<script>alert(1)</script>|`*_[x](http://x)@all\"'&"

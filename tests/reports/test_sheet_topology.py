@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 from node_trees import NODES, judged
 
-from envdoctor.probes.parts import Device, Link
-from envdoctor.probes.sheet import Node
-from envdoctor.reports.sheet_topology import topology
+from envdoctor.node.probes.parts import Device, Link
+from envdoctor.node.probes.report import Node
+from envdoctor.reports.node.topology import topology
 
 
 def devices(count: int, packages: int | None = None) -> list[Device]:

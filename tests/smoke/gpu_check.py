@@ -24,14 +24,14 @@ sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 from smoke_lab import marked  # noqa: E402
 
-from envdoctor.smoke import golden  # noqa: E402
-from envdoctor.smoke.export import session_data  # noqa: E402
-from envdoctor.smoke.matrix import matrix, render  # noqa: E402
-from envdoctor.smoke.model import Request, Suspect  # noqa: E402
-from envdoctor.smoke.runner import Setup, Tracing  # noqa: E402
-from envdoctor.smoke.session import Session, run_smoke  # noqa: E402
-from envdoctor.smoke.tracing import shim_tracing  # noqa: E402
-from envdoctor.trace.build import ShimError  # noqa: E402
+from envdoctor.node.smoke.compare import golden  # noqa: E402
+from envdoctor.node.smoke.compare.matrix import matrix, render  # noqa: E402
+from envdoctor.node.smoke.export import session_data  # noqa: E402
+from envdoctor.node.smoke.model import Request, Suspect  # noqa: E402
+from envdoctor.node.smoke.run.runner import Setup, Tracing  # noqa: E402
+from envdoctor.node.smoke.run.session import Session, run_smoke  # noqa: E402
+from envdoctor.node.smoke.run.tracing import shim_tracing  # noqa: E402
+from envdoctor.node.trace.build import ShimError  # noqa: E402
 
 GOAL = 30.0
 FAULTY = {"NCCL_DETERMINISTIC": "1", "RCCL_ALGO": "Tree"}

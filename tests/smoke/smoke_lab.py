@@ -8,9 +8,9 @@ import sys
 import uuid
 from pathlib import Path
 
-from envdoctor.probes.log import read_log
-from envdoctor.smoke.model import Case, Experiment, Gpu, Node, RankResult, Request, Result
-from envdoctor.smoke.runner import Runner, Setup
+from envdoctor.node.logs.nccl import read_log
+from envdoctor.node.smoke.model import Case, Experiment, Gpu, Node, RankResult, Request, Result
+from envdoctor.node.smoke.run.runner import Runner, Setup
 
 FAULTS = Path(__file__).parent / "faults"
 CPU = Node("cpu", library="gloo")

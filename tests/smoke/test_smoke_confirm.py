@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from smoke_lab import CPU, ONE_GPU, made
 
-from envdoctor.smoke.confirm import Evidence, confirmations
-from envdoctor.smoke.model import Ask, Confirmation, Kind, Node, Request, Result, Suspect
+from envdoctor.node.smoke.compare.confirm import Evidence, confirmations
+from envdoctor.node.smoke.model import Ask, Confirmation, Kind, Node, Request, Result, Suspect
 
 A, B = "wide/fp32/1024", "wide/fp32/65536"
 SAME, OTHER = {A: "a", B: "b"}, {A: "c", B: "d"}

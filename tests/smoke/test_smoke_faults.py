@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from smoke_lab import CPU, FAULTS, SMALL, Lab
 
-from envdoctor.smoke import verdicts
-from envdoctor.smoke.model import Request, Result
+from envdoctor.node.smoke.compare import verdicts
+from envdoctor.node.smoke.model import Request, Result
 
 
 def judged(*results: Result, request: Request | None = None) -> dict[str, str]:

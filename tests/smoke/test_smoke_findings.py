@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.catalog import load_catalog
-from envdoctor.facts import Place, Setting, Value
-from envdoctor.findings import Edit, Finding, Fix
-from envdoctor.rulebook import load_rulebook
-from envdoctor.smoke.findings import KINDS, applied, confirmed, request, suspects, verdict_findings
-from envdoctor.smoke.model import Confirmation, Request, Suspect, Verdict
-from envdoctor.smoke.session import Session
+from envdoctor.core.facts import Place, Setting, Value
+from envdoctor.core.findings import Edit, Finding, Fix
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.rulebook import load_rulebook
+from envdoctor.node.smoke.findings import KINDS, applied, confirmed, request, suspects, verdict_findings
+from envdoctor.node.smoke.model import Confirmation, Request, Suspect, Verdict
+from envdoctor.node.smoke.run.session import Session
 
 PLACE = Place("train.sh", 1, 1, 1, 2)
 

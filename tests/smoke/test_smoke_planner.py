@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from smoke_lab import CPU, EIGHT_GPUS, MI300X, ONE_GPU, made
 
-from envdoctor.records import replace
-from envdoctor.smoke import cases, placement, values
-from envdoctor.smoke.model import Experiment, Gpu, Node, Request, Result, Suspect
-from envdoctor.smoke.planner import plan, plan_further
+from envdoctor.core.records import replace
+from envdoctor.node.smoke import placement, values
+from envdoctor.node.smoke.model import Experiment, Gpu, Node, Request, Result, Suspect
+from envdoctor.node.smoke.plan import cases
+from envdoctor.node.smoke.plan.planner import plan, plan_further
 
 STANDING = ["user", "restart", "pinned", "control"]
 GHOST = Suspect("NCCL_DETERMINISTIC", "ghost", "1")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from smoke_lab import FAULTS, has_torch, marked
 
-from envdoctor.smoke.driver import Server, ServerError
+from envdoctor.node.smoke.run.driver import Server, ServerError
 
 ROOT = Path(__file__).parent.parent.parent
 DRIVER = """

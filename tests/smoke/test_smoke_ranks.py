@@ -7,12 +7,12 @@ import importlib
 import sys
 from pathlib import Path
 
+import envdoctor.smoke.rank
 import pytest
 import reference
 from smoke_lab import SMALL, Lab, has_torch
 
-import envdoctor.smoke.rank
-from envdoctor.smoke.model import Case
+from envdoctor.node.smoke.model import Case
 
 RANK = Path(envdoctor.smoke.rank.__file__).parent
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
@@ -46,8 +46,8 @@ class TestAgainstReference:
         import torch
 
         self.torch = torch
-        self.hashing = importlib.import_module("envdoctor.smoke.rank.hashing")
-        self.inputs = importlib.import_module("envdoctor.smoke.rank.inputs")
+        self.hashing = importlib.import_module("envdoctor.node.smoke.rank.hashing")
+        self.inputs = importlib.import_module("envdoctor.node.smoke.rank.inputs")
         self.cpu = torch.device("cpu")
 
     @pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])

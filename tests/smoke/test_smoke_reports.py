@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from smoke_lab import CPU, EIGHT_GPUS, ONE_GPU, made
 
-from envdoctor.records import replace
-from envdoctor.smoke import agreement, golden
-from envdoctor.smoke.export import session_data
-from envdoctor.smoke.matrix import LEGEND, matrix, render
-from envdoctor.smoke.model import Case, Node, Request, Result
-from envdoctor.smoke.planner import plan
-from envdoctor.smoke.session import Session, judge
+from envdoctor.core.records import replace
+from envdoctor.node.smoke.compare import agreement, golden
+from envdoctor.node.smoke.compare.matrix import LEGEND, matrix, render
+from envdoctor.node.smoke.export import session_data
+from envdoctor.node.smoke.model import Case, Node, Request, Result
+from envdoctor.node.smoke.plan.planner import plan
+from envdoctor.node.smoke.run.session import Session, judge
 
 A, B, C = "wide/fp32/1024", "wide/fp32/1028", "wide/bf16/2097154"
 RESULTS = [

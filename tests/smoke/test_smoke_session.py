@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 from smoke_lab import EIGHT_GPUS, FAULTS, ONE_GPU, Lab, has_torch, made
 
-from envdoctor.records import replace
-from envdoctor.smoke import confirm, survey
-from envdoctor.smoke import session as session_module
-from envdoctor.smoke.agreement import agreements, blindness
-from envdoctor.smoke.library import loaded_library, names_of
-from envdoctor.smoke.model import Ask, Request, Result, Suspect
-from envdoctor.smoke.outcome import classify, shortened
-from envdoctor.smoke.planner import plan
-from envdoctor.smoke.runner import Runner, Setup, Tracing
-from envdoctor.smoke.session import hopeless, run_smoke
-from envdoctor.smoke.tracing import shim_tracing
-from envdoctor.trace.build import ShimError
+from envdoctor.core.records import replace
+from envdoctor.node.smoke.compare import confirm
+from envdoctor.node.smoke.compare.agreement import agreements, blindness
+from envdoctor.node.smoke.model import Ask, Request, Result, Suspect
+from envdoctor.node.smoke.plan.planner import plan
+from envdoctor.node.smoke.run import session as session_module
+from envdoctor.node.smoke.run import survey
+from envdoctor.node.smoke.run.library import loaded_library, names_of
+from envdoctor.node.smoke.run.outcome import classify, shortened
+from envdoctor.node.smoke.run.runner import Runner, Setup, Tracing
+from envdoctor.node.smoke.run.session import hopeless, run_smoke
+from envdoctor.node.smoke.run.tracing import shim_tracing
+from envdoctor.node.trace.build import ShimError
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 SURVEY = {

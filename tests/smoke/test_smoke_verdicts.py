@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from smoke_lab import CPU, EIGHT_GPUS, ONE_GPU, made
 
-from envdoctor.smoke import verdicts
-from envdoctor.smoke.model import Node, Request, Result, Verdict
+from envdoctor.node.smoke.compare import verdicts
+from envdoctor.node.smoke.model import Node, Request, Result, Verdict
 
 A, B, SUM = "wide/fp32/1024", "wide/fp32/65536", "integer/fp32/1024"
 SAME = {A: "a", B: "b"}

@@ -14,8 +14,9 @@ import re
 import sys
 from pathlib import Path
 
-from envdoctor.readers import kind_of, shell
-from envdoctor.source import Source
+from envdoctor.core.source import Source
+from envdoctor.readers.kinds import kind_of
+from envdoctor.readers.registry import read
 
 KEYWORDS = {"then", "do", "else", "elif", "if", "while", "until", "!", "{", "}", "time", "fi", "done", "esac", "coproc"}
 DECLARING = {"export", "declare", "typeset", "local", "readonly"}
@@ -230,7 +231,7 @@ class Lexer:
 
 def ours(path: str, text: str) -> set[tuple[int, str]]:
     """Assignments of the shell reader, without those of text inside text, loops and `${X:=d}`."""
-    facts = shell.read(Source(path, text), "shell")
+    facts = read(Source(path, text), "shell")
     return {
         (s.name_place.line, s.name)
         for s in facts.settings

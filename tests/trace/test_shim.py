@@ -13,7 +13,7 @@ import pytest
 from native import compile_c, needs_compiler
 from traced import PATTERNS, Traced, shim, traced
 
-from envdoctor.trace.records import HEADER, Pattern, create, read_all
+from envdoctor.node.trace.records import HEADER, Pattern, create, read_all
 
 pytestmark = [needs_compiler, pytest.mark.skipif(sys.platform != "linux", reason="the shim is for Linux")]
 

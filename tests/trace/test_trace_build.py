@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from native import COMPILER, needs_compiler
 
-from envdoctor.trace import build
-from envdoctor.trace.build import ShimError, compile_shim, find_compiler, shim_library, why_not_working
+from envdoctor.node.trace import build
+from envdoctor.node.trace.build import ShimError, compile_shim, find_compiler, shim_library, why_not_working
 
 pytestmark = needs_compiler
 

@@ -14,9 +14,9 @@ import pytest
 from native import compile_c, needs_compiler
 from support import envdoctor
 
-from envdoctor.catalog import load_catalog
-from envdoctor.commands.trace import patterns
-from envdoctor.trace.merge import CONTEXT
+from envdoctor.cli.trace import patterns
+from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.node.trace.merge import CONTEXT
 
 pytestmark = needs_compiler
 

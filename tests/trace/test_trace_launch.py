@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.trace import launch
-from envdoctor.trace.launch import LaunchError, environment_for, run
+from envdoctor.node.trace import launch
+from envdoctor.node.trace.launch import LaunchError, environment_for, run
 
 ROOT = Path(launch.__file__).parents[2]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from native import compile_c, needs_compiler
 
-from envdoctor.trace.launch import Ended
-from envdoctor.trace.limits import ALWAYS, limits_of, still_running, why_untraced
-from envdoctor.trace.merge import Process, Run, Setting
+from envdoctor.node.trace.launch import Ended
+from envdoctor.node.trace.limits import ALWAYS, limits_of, still_running, why_untraced
+from envdoctor.node.trace.merge import Process, Run, Setting
 
 ENDED = Ended(0, 42, 0.0, "/bin/program")
 

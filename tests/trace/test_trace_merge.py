@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from envdoctor.trace.merge import Run, Setting, merge
-from envdoctor.trace.records import EXEC_FAILED, FORKED, NO_PROCESS, VALUE_HIDDEN, Kind, Record, Recording
+from envdoctor.node.trace.merge import Run, Setting, merge
+from envdoctor.node.trace.records import EXEC_FAILED, FORKED, NO_PROCESS, VALUE_HIDDEN, Kind, Record, Recording
 
 NCCL = "/lib/libnccl.so.2"
 START = 1000.0

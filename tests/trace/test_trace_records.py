@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor.trace import records as module
-from envdoctor.trace.records import (
+from envdoctor.node.trace import records as module
+from envdoctor.node.trace.records import (
     HEADER,
     HEADER_SIZE,
     NO_VALUE,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from envdoctor.trace.merge import Asked, Given, Late, Run, Setting
-from envdoctor.trace.report import as_json, as_text, masked_command
+from envdoctor.node.trace.merge import Asked, Given, Late, Run, Setting
+from envdoctor.reports.trace import as_json, as_text, masked_command
 
 NCCL = "/opt/lib/libnccl.so.2"
 

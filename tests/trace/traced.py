@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from envdoctor.trace.build import shim_library
-from envdoctor.trace.launch import environment_for
-from envdoctor.trace.merge import CONTEXT, Run, Setting, merge
-from envdoctor.trace.records import SIZE, Pattern, Recording, create, read_all
+from envdoctor.node.trace.build import shim_library
+from envdoctor.node.trace.launch import environment_for
+from envdoctor.node.trace.merge import CONTEXT, Run, Setting, merge
+from envdoctor.node.trace.records import SIZE, Pattern, Recording, create, read_all
 
 PATTERNS = [Pattern("NCCL_", prefix=True), *(Pattern(name) for name in CONTEXT)]
 

@@ -10,7 +10,7 @@ import pytest
 from support import scan_json
 from test_training_real import FAULTS, HAS_NUMPY, RUNNER, SPAWNED, run_all
 
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 
 
 @pytest.fixture(scope="module")

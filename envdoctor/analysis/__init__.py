@@ -1,0 +1,1 @@
+"""What the facts of many files say together."""

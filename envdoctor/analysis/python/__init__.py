@@ -1,0 +1,1 @@
+"""What a Python program does, in the order in which it runs."""

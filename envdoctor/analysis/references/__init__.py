@@ -1,0 +1,1 @@
+"""Which file names, sources, starts, imports or copies which other one."""

@@ -1,0 +1,161 @@
+"""ED302 where no launcher is to blame: roles of a manifest, layers and build arguments of an image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from envdoctor.analysis.process import environment
+from envdoctor.analysis.process.model import Unit
+from envdoctor.checks.context import UnitContext
+from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.core.facts import Setting
+from envdoctor.core.findings import Finding
+from envdoctor.core.records import dataclass, field
+from envdoctor.core.regexes import regex
+from envdoctor.knowledge.rulebook import Rule
+
+TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
+"""Names that only say what is told: to set them in one place is a choice."""
+MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+FIRST_ROLES = {
+    "PyTorchJob": ("Master",), "MPIJob": ("Launcher",), "RayCluster": ("head",), "RayJob": ("head",),
+    "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),
+}  # fmt: skip
+"""Kind of manifest -> the roles that go first; all others of it are workers."""
+_DOCUMENT = regex(r"^---", re.M)
+_ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
+
+
+def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """Settings that stay in one place although they are meant for another."""
+    kind = context.unit.facts.kind
+    if kind == "yaml":
+        yield from _one_role(rule, context)
+    elif kind == "dockerfile":
+        yield from _one_layer(rule, context)
+        yield from _build_only(rule, context)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One document of a manifest: the settings of each role, and all roles it has."""
+
+    kind: str
+    settings: dict[str, dict[str, Setting]] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
+    launches: bool = False
+    unknown: bool = False
+
+
+def _one_role(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """A variable in the template of one role of a job, and not in that of the others."""
+    for job in jobs_of(context.unit):
+        first = FIRST_ROLES[job.kind]
+        leaders = [role for role in job.settings if role in first]
+        others = [role for role in job.settings if role not in first]
+        if job.unknown or not leaders or not others:
+            continue
+        if job.kind == "MPIJob":
+            if job.launches:
+                yield from _missing(rule, job, leaders[0], others, context)
+            continue
+        yield from _missing(rule, job, leaders[0], others, context)
+        for role in others if job.kind == "PyTorchJob" else ():
+            yield from _missing(rule, job, role, leaders, context)
+
+
+def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: UnitContext) -> Iterator[Finding]:
+    for name, setting in job.settings[role].items():
+        if judged(name, context) is None or TELLS.search(name) or name in MASKS or name in job.passed:
+            continue
+        lacking = [other for other in others if name not in job.settings[other]]
+        if len(lacking) == len(others):
+            how = "mpirun does not pass it with -x" if job.kind == "MPIJob" else "each role has its own template"
+            message = f"{name} is set for {role} alone and does not reach {', '.join(lacking)}: {how}"
+            help_ = f"add -x {name}" if job.kind == "MPIJob" else f"set it for {', '.join(lacking)} too"
+            yield finding(rule, name, place_of(setting), message, help=help_, confidence="medium")
+
+
+def jobs_of(unit: Unit) -> list[_Job]:
+    """The jobs of a manifest whose roles have templates of their own, one for each document."""
+    breaks = [unit.text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(unit.text)]
+
+    def document(line: int) -> int:
+        return sum(1 for at in breaks if at <= line)
+
+    jobs: dict[int, _Job] = {}
+    for setting in unit.facts.settings:
+        if setting.channel == "kubernetes" and setting.via in FIRST_ROLES and setting.scope.kind == "container":
+            job = jobs.setdefault(document(setting.place.line), _Job(setting.via))
+            job.settings.setdefault(_role(setting.scope.name), {})[setting.name] = setting
+    for component in unit.facts.components:
+        if component.name == "image" and (found := jobs.get(document(component.place.line))):
+            found.settings.setdefault(_role(component.detail), {})
+    for inclusion in unit.facts.inclusions:
+        if inclusion.kind in ("configuration", "env-file") and (found := jobs.get(document(inclusion.place.line))):
+            found.unknown = True
+    _note_launches(unit, jobs, document)
+    return list(jobs.values())
+
+
+def _note_launches(unit: Unit, jobs: dict[int, _Job], document: Callable[[int], int]) -> None:
+    for command in unit.commands:
+        found = jobs.get(document(command.launch.place.line))
+        if found is not None:
+            found.launches = found.launches or command.launch.launcher in ("mpirun", "mpiexec")
+            found.passed |= {s.name for s in command.given}
+    for setting in unit.facts.settings:
+        found = jobs.get(document(setting.place.line))
+        if found is not None and setting.channel == "shell":
+            found.passed.add(setting.name)
+
+
+def _role(name: str) -> str:
+    return name.split("/", 1)[0]
+
+
+def _one_layer(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """`RUN export A=1`: gone with the layer, where nothing in it uses the variable."""
+    unit = context.unit
+    for setting in unit.facts.settings:
+        in_layer = setting.scope.name.startswith("layer ") and setting.via == "export"
+        if not in_layer or setting.op not in environment.GIVES:
+            continue
+        if judged(setting.name, context) is None or not _alone(unit.text, setting):
+            continue
+        if any(s.name == setting.name and s.channel == "image" for s in unit.facts.settings):
+            continue
+        message = f"{setting.name} is exported in a RUN, whose shell ends with the layer: the container does not get it"
+        yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...")
+
+
+def _build_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+    """`ARG A=1` without an ENV: gone when the image is built, although the image starts ranks."""
+    unit = context.unit
+    starts = any(
+        context.launchers.starts_ranks(command.launch.launcher) and command.launch.scope.kind == "container"
+        for command in unit.commands
+    )
+    for setting in unit.facts.settings if starts else ():
+        if setting.via != "ARG" or setting.value.kind != "literal" or judged(setting.name, context) is None:
+            continue
+        used = any(
+            other is not setting and (other.name == setting.name or setting.name in other.value.references)
+            for other in unit.facts.settings
+        )
+        if not used and not any(use.name == setting.name for use in unit.facts.uses):
+            message = f"{setting.name} is an argument of the build: the container does not get it"
+            yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...",
+                          confidence="medium")  # fmt: skip
+
+
+def _alone(text: str, setting: Setting) -> bool:
+    """Whether nothing but further exports follows in the instruction."""
+    lines = text.split("\n")
+    rest = [lines[setting.place.end_line - 1][setting.place.end_column - 1 :].lstrip("\"'")]
+    at = setting.place.end_line
+    while rest[-1].rstrip().endswith("\\") and at < len(lines):
+        rest.append(lines[at])
+        at += 1
+    return _ONLY_EXPORTS.fullmatch("\n".join(rest)) is not None

@@ -1,0 +1,1 @@
+"""What a level of determinism asks for and is not there."""

@@ -1,0 +1,283 @@
+"""What a level needs of the collectives and a launch unit leaves to the library: one finding a unit, with the block.
+
+What a level needs is data (`rules/levels/`), and so is what shows that a program has ranks (the rule's parameters).
+Whatever may set a name for the launch counts as setting it: a miss costs less than a false alarm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from envdoctor.analysis.process.model import Command, Unit
+from envdoctor.analysis.python.entries import MAIN, Program
+from envdoctor.checks import context as checks
+from envdoctor.checks.python.common import finding
+from envdoctor.checks.python.intent import shows_wish, wishes
+from envdoctor.checks.python.patterns import named
+from envdoctor.core.facts import Branch, Call, Place, Setting
+from envdoctor.core.findings import Finding, Related
+from envdoctor.core.records import dataclass, field
+from envdoctor.core.regexes import regex
+from envdoctor.core.target import UNKNOWN, Target
+from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
+from envdoctor.knowledge.rulebook import Rule
+
+GIVES = ("set", "default", "append", "pass")
+SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
+IMAGES = ("dockerfile", "env-file", "envfile")
+DEEPEST = 4
+ATTRIBUTE = regex(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\w+)")
+"""An option of the command line, as a condition asks for it."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A program with ranks as a unit starts it: at `place`, with these words, programs and settings.
+
+    `certain` is False where something that is not in the tree may set more.
+    """
+
+    place: Place
+    words: tuple[str, ...] = ()
+    programs: list[Program] = field(default_factory=list)
+    settings: dict[str, str | None] = field(default_factory=dict)
+    wish: Place | None = None
+    certain: bool = True
+    in_shell: bool = True
+
+
+def check(rule: Rule, context: checks.UnitContext) -> Iterator[Finding]:
+    """The first launch of a unit that lacks something; a program that nothing here launches counts as one."""
+    for job in _jobs(rule, context):
+        found = _judged(rule, context, job)
+        if found is not None:
+            yield found
+            return
+
+
+def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
+    """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
+    unit, programs = context.unit, context.programs
+    if programs is None:
+        return
+    before: list[Setting] | None = None
+    carriers = {id(launch) for command in unit.commands for launch in command.around}
+    for command in unit.commands:
+        if id(command.launch) in carriers:
+            continue
+        words = _words(command)
+        demanded = bool(_demands(words, load_known(), {}, context))
+        started = [p for p in programs.launched(words, command.launch.place.path) if _has_ranks(p, command, rule)]
+        if not started and not demanded:
+            continue
+        before = _unit_settings(context) if before is None else before
+        yield _job(rule, unit, command, started, before)
+    if unit.facts.kind in ("python", "notebook") and not _is_launched(unit, context.units):
+        program = programs.of(unit.facts)
+        if program is not None and (place := _ranks_place(program, rule.parameters["ranks"])) is not None:
+            yield _own_job(program, place, _unit_settings(context), context)
+
+
+@lru_cache(maxsize=1)
+def load_known() -> Levels:
+    """The needs of levels, loaded once."""
+    return load_levels()
+
+
+def _words(command: Command) -> tuple[str, ...]:
+    return tuple(command.launch.words) or tuple(command.launch.inner)
+
+
+def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], before: Sequence[Setting]) -> Job:
+    settings = [*before, *command.given, *_of_programs(programs)]
+    words = _words(command)
+    job = Job(command.launch.place, words, programs, _values(settings))
+    job.wish = _wish([*before, *command.given], programs, words)
+    if job.wish is None and any(word.partition("=")[0] in rule.parameters["wishes"] for word in words):
+        job.wish = command.launch.place
+    job.certain = not unit.unresolved and not unit.truncated and not unit.env_files
+    job.in_shell = unit.facts.kind == "shell"
+    return job
+
+
+def _own_job(program: Program, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> Job:
+    """A program that nothing in the tree launches: who does may set anything, so at `auto` it is a hint."""
+    settings = [*before, *_of_programs([program])]
+    job = Job(place, (), [program], _values(settings), _wish(before, [program], ()), in_shell=False)
+    job.certain = context.level != "auto"
+    return job
+
+
+def _is_launched(unit: Unit, units: Iterable[Unit]) -> bool:
+    return any(entry.path == unit.path for other in units for entry in other.entries.values())
+
+
+def _unit_settings(context: checks.UnitContext) -> list[Setting]:
+    """All settings on the way of a unit, of units that start it, and of images and env files of the project."""
+    found: list[Setting] = []
+    waiting, seen = [context.unit], {context.unit.path}
+    for _ in range(DEEPEST):
+        found += [setting for unit in waiting for setting in unit.settings()]
+        started = {unit.path for unit in waiting}
+        waiting = [
+            other for other in context.units
+            if other.path not in seen and any(entry.path in started for entry in other.entries.values())
+        ]  # fmt: skip
+        seen |= {unit.path for unit in waiting}
+    for other in context.units:
+        if other.facts.kind in IMAGES and other.path not in seen:
+            found += other.settings()
+    return found
+
+
+def _of_programs(programs: Iterable[Program]) -> list[Setting]:
+    return [setting for program in programs for facts in program.files.values() for setting in facts.settings]
+
+
+def _values(settings: Iterable[Setting]) -> dict[str, str | None]:
+    """The value of each name that is given; None where it is not known or given in several ways."""
+    found: dict[str, str | None] = {}
+    for setting in settings:
+        if setting.op not in GIVES or setting.guarded:
+            continue
+        value = setting.value.known if setting.op in ("set", "default") else None
+        found[setting.name] = value if found.get(setting.name, value) == value else None
+    return found
+
+
+def _wish(settings: Iterable[Setting], programs: Iterable[Program], words: Sequence[str]) -> Place | None:
+    """Where determinism is asked for by more than seeds, and not only under a condition that nothing here meets."""
+    options = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--")}
+    for program in programs:
+        for step in wishes(program).steps:
+            if _meets(step.conditions, options):
+                return step.call.place
+        run = {step.function.name for step in program.steps if step.function is not None}
+        for setting in wishes(program).settings:
+            if _meets(setting.branch, options) and (setting.scope.kind != "function" or setting.scope.name in run):
+                return setting.place
+    return next((s.place for s in settings if shows_wish(s) and _meets(s.branch, options)), None)
+
+
+def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
+    """Whether conditions hold as far as can be told: those that ask for an option do where the command gives it."""
+    return all(
+        MAIN.search(c.condition) or (c.arm == "if" and not options.isdisjoint(ATTRIBUTE.findall(c.condition)))
+        for c in conditions
+    )  # fmt: skip
+
+
+def _has_ranks(program: Program, command: Command, rule: Rule) -> bool:
+    """Whether a program that a command starts has several ranks that talk through NCCL or RCCL."""
+    parameters = rule.parameters
+    names = list(parameters["ranks"])
+    launchers = {command.launch.launcher, *(outer.launcher for outer in command.around)}
+    if launchers & set(parameters["launchers"]):
+        names += parameters["launched_ranks"]
+    return not _is_single(_words(command), parameters) and _ranks_place(program, names) is not None
+
+
+def _ranks_place(program: Program, names: Sequence[str]) -> Place | None:
+    """The call that makes ranks; None where there is none, or they talk through another library."""
+    calls = [s.call for s in program.steps if s.call.kind == "call" and named(s.call.name, names)]
+    if any(_other_backend(call) for call in calls):
+        return None
+    return calls[0].place if calls else None
+
+
+def _other_backend(call: Call) -> bool:
+    """`init_process_group("gloo")` and the like: no word of nccl in a backend that is written out."""
+    if not call.name.endswith("init_process_group"):
+        return False
+    given = [a for i, a in enumerate(call.arguments) if a.keyword == "backend" or (a.keyword is None and i == 0)]
+    return any(isinstance(a.literal, str) and "nccl" not in a.literal.lower() for a in given)
+
+
+def _is_single(words: Sequence[str], parameters: Mapping[str, Any]) -> bool:
+    """Whether a command plainly starts one process."""
+    counts = list(_values_after(words, parameters["counts"]))
+    nodes = list(_values_after(words, parameters["nodes"]))
+    return bool(counts) and all(value == "1" for value in (*counts, *nodes))
+
+
+def _values_after(words: Sequence[str], flags: Sequence[str]) -> Iterator[str]:
+    for index, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if flag in flags and (equals or index + 1 < len(words)):
+            yield value if equals else words[index + 1]
+
+
+def _level(asked: str, job: Job) -> str:
+    if asked != "auto":
+        return asked
+    return "run-to-run" if job.wish is not None else "hygiene"
+
+
+def _judged(rule: Rule, context: checks.UnitContext, job: Job) -> Finding | None:
+    """The finding about a job, if its level lacks something; what nobody has examined is a hint."""
+    levels = load_known()
+    level = _level(context.level, job)
+    calls = _calls(job.programs)
+    missing = levels.open(level, _plain(context.target), job.settings, calls) if job.programs else []
+    demands = _demands(job.words, levels, job.settings, context)
+    plain = [need for need in missing if not need.weak and not need.unexamined]
+    if plain or demands:
+        closed: list[Need | Demand] = [*demands, *(need for need in missing if not need.unexamined)]
+        hint = not job.certain and not demands
+        return _finding(rule, context, job, level, closed, hint)
+    hidden = [need for need in missing if need.unexamined]
+    return _finding(rule, context, job, level, hidden, hint=True) if hidden else None
+
+
+def _plain(target: Target) -> Target:
+    """The target, with its platform only if what the program runs on makes it plain."""
+    return target if target.plain else UNKNOWN
+
+
+def _calls(programs: Iterable[Program]) -> set[str]:
+    """The names of all calls; of torch's switches, only if they are on."""
+    found: set[str] = set()
+    for program in programs:
+        found |= {step.call.name for step in program.steps if step.call.kind == "call"} - SWITCHES
+        if "torch" in wishes(program).switches:
+            found.add("torch.use_deterministic_algorithms")
+    return found
+
+
+def _demands(
+    words: Sequence[str], levels: Levels, settings: Mapping[str, str | None], context: checks.UnitContext
+) -> list[Demand]:
+    """What a framework's own arguments want of the collectives and the settings do not give."""
+    return [
+        demand for demand in levels.demands
+        if demand.argument in words
+        and any(re.search(program, word) for program in demand.programs for word in words)
+        and not is_met(demand.met, settings, (), context.target)
+    ]  # fmt: skip
+
+
+def _finding(
+    rule: Rule, context: checks.UnitContext, job: Job, level: str, missing: Sequence[Need | Demand], hint: bool
+) -> Finding:
+    plain = [need for need in missing if not (isinstance(need, Need) and need.weak)]
+    lacks = "; ".join(dict.fromkeys(need.lacks for need in plain))
+    more: dict[str, Any] = {"help": _help(rule, job, missing, context)}
+    more["evidence"] = tuple(dict.fromkeys(e for need in missing for e in need.evidence)) or rule.evidence
+    if job.wish is not None and job.wish != job.place:
+        more["related"] = (Related(job.wish, "determinism is asked for here"),)
+    if hint:
+        more |= {"severity": "info", "confidence": "low"}
+    return finding(rule, job.place, f"at level {level} this launch leaves open: {lacks}", **more)
+
+
+def _help(rule: Rule, job: Job, missing: Sequence[Need | Demand], context: checks.UnitContext) -> str:
+    """The block to paste, in one line; the rule's own words where no setting helps."""
+    lines = load_known().paste(missing, _plain(context.target))
+    if not lines:
+        ordered = any(need.id == "ordered-reduction" for need in missing)
+        return "an ordered reduction: docs/ordered-reduction.md" if ordered else rule.fix
+    block = " ".join(f"{line.name}={line.value}" for line in lines)
+    return f"export {block}" if job.in_shell else f"set in the environment of all ranks: {block}"

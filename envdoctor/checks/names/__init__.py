@@ -1,0 +1,1 @@
+"""Names that nothing reads, and misspelt ones."""

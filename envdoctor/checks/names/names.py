@@ -1,0 +1,57 @@
+"""Is this name read by anything here?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.checks import context as checks
+from envdoctor.checks.context import Context
+from envdoctor.checks.names import verdicts
+from envdoctor.checks.names.verdicts import Verdict
+from envdoctor.core.facts import Setting
+from envdoctor.core.findings import Edit, Finding, Fix
+from envdoctor.core.regexes import regex
+from envdoctor.knowledge.catalog.model import Catalog
+from envdoctor.knowledge.rulebook import Rule
+
+PLATFORM_TEST = regex(r"rocm|hip|amd|mi\d{3}|gfx|cuda|nvidia|vendor|platform|gpu_type|npu|ascend", re.IGNORECASE)
+"""A condition that asks where it runs; what stands under it is not judged by platform."""
+
+
+def check(rule: Rule, context: Context) -> Iterator[Finding]:
+    """Findings for the settings whose name has one of the rule's verdicts."""
+    wanted = rule.parameters["verdicts"]
+    for setting in checks.judged(context.facts.settings):
+        verdict = _verdict(setting.name, context)
+        if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting, context.catalog):
+            yield _finding(rule, setting, verdict)
+
+
+def _verdict(name: str, context: Context) -> Verdict | None:
+    """The verdict on a name, found once for all rules of this kind."""
+    key = ("name", name)
+    if key not in context.memory:
+        context.memory[key] = verdicts.judge(name, context.catalog, context.target)
+    verdict: Verdict | None = context.memory[key]
+    return verdict
+
+
+def _excused(verdict: Verdict, setting: Setting, catalog: Catalog) -> bool:
+    """The script tests for the platform or the release and knows what it does, or asks for what is the case anyway."""
+    if verdict.kind not in ("other-platform", "other-release"):
+        return False
+    variable = catalog.variable(setting.name)
+    if variable is not None and setting.value.known in variable.neutral:
+        return True
+    return any(PLATFORM_TEST.search(branch.condition) for branch in setting.branch)
+
+
+def _finding(rule: Rule, setting: Setting, verdict: Verdict) -> Finding:
+    more: dict[str, object] = {"evidence": verdict.evidence, "help": verdict.help or rule.fix}
+    if verdict.kind == "not-known":
+        more |= {"severity": "info", "confidence": "low"}
+    if verdict.real is not None and setting.name_place is not None and verdict.kind in ("misnamed", "deprecated"):
+        edit = Edit(setting.name_place, verdict.real)
+        more["fix"] = Fix(f"rename {setting.name} to {verdict.real}", (edit,), safe=False)
+    return checks.finding(rule, setting, verdict.message, **more)

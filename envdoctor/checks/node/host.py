@@ -1,0 +1,74 @@
+"""Tests of observations about the machine around the GPUs: limits, tuning, and what takes precision out of hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.checks.node.common import Seen, Told, counted
+from envdoctor.core.findings import Severity
+
+GIB = 1 << 30
+
+
+def size(count: int) -> str:
+    """`64 MiB`."""
+    for unit, name in ((GIB, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.0f} {name}" if count % unit == 0 else f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
+
+
+def small_limits(seen: Seen) -> Iterator[Told]:
+    """Limits that ranks run into; without a GPU there are none."""
+    count, physical = seen.number("gpu.count"), seen.number("gpu.physical")
+    if not count:
+        return
+    shm = seen.first("host.shm_bytes") or seen.first("host.shm_mount_bytes")
+    if shm and isinstance(shm.value, int) and shm.value < seen.parameters["shm_bytes"]:
+        severity: Severity = "error" if count > seen.parameters["shm_ranks"] else "warning"
+        message = f"/dev/shm has {size(shm.value)}: ranks and data loaders share memory there, {count} GPUs need more"
+        instead = "docker run --shm-size=16g or --ipc=host; an emptyDir of medium Memory"
+        yield Told(message, shm.place, severity, help=instead)
+    locked = seen.first("host.memlock_bytes")
+    if locked and isinstance(locked.value, int) and locked.value < seen.parameters["memlock_bytes"]:
+        message = f"at most {size(locked.value)} of memory may be locked: RDMA cannot register its buffers"
+        weight: Severity | None = None if physical >= seen.parameters["server_gpus"] else "info"
+        yield Told(message, locked.place, weight, help="ulimit -l unlimited (docker run --ulimit memlock=-1)")
+    files = seen.first("host.open_files")
+    if files and isinstance(files.value, int) and files.value <= seen.parameters["open_files"]:
+        yield Told(f"at most {files.value} open files", files.place, "info", help="ulimit -n 65536")
+
+
+def host_tuning(seen: Seen) -> Iterator[Told]:
+    """Settings of the machine that slow GPUs down or let them hang; they change no result."""
+    if seen.number("gpu.count") < 2:
+        return
+    amd = bool(seen.all("gpu.compute_partition"))  # the files of NVIDIA's driver tell of no such thing
+    iommu, balancing, acs = (seen.first(f"host.{key}") for key in ("iommu", "numa_balancing", "acs_redirect"))
+    if amd and iommu and iommu.value not in seen.parameters["iommu"]:
+        is_now = f"iommu={iommu.value}" if iommu.value else "no iommu=pt"
+        message = f"the kernel command line has {is_now}: transfers between GPUs may hang or be slow"
+        yield Told(message, iommu.place, help="boot with iommu=pt")
+    if balancing and isinstance(balancing.value, int) and balancing.value:
+        message = f"automatic NUMA balancing is on ({balancing.value}): pages move while GPUs use them, and times vary"
+        yield Told(message, balancing.place, None if amd else "info", help="sysctl kernel.numa_balancing=0")
+    if acs and acs.value == "on":
+        bridges = len(seen.all("host.acs_bridge"))
+        by = counted(bridges, "PCI bridge")
+        message = f"requests of peers are redirected (ACS) by {by}: GPUs talk to each other through the CPU"
+        yield Told(message, acs.place, help="disable ACS on the bridges, in the BIOS or with setpci")
+
+
+def precision_override(seen: Seen) -> Iterator[Told]:
+    """Variables and defaults that choose the precision of products before the program does."""
+    for override in seen.parameters["override"]:
+        setting = seen.setting(override["name"])
+        value = (setting.value.known or "").strip() if setting else ""
+        if setting and value and value in override.get("values", [value]):
+            message = f"{setting.name}={value} {override['effect']}"
+            yield Told(message, setting.place, override["severity"], variable=setting.name)
+    for key, usual in seen.parameters["defaults"].items():
+        found = seen.first(f"torch.{key}")
+        if found and found.value != usual:
+            message = f"{key} is {found.value} in a fresh process; torch's own default is {usual}"
+            yield Told(message, found.place, "info")

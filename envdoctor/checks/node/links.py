@@ -1,0 +1,64 @@
+"""Tests of observations about the links between GPUs, and about reductions inside the switch that joins them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.checks.node.common import Seen, Told, counted, listed
+from envdoctor.checks.node.libraries import parts, release_of
+from envdoctor.core.findings import Severity
+
+
+def missing_link(seen: Seen) -> Iterator[Told]:
+    """Pairs of GPUs without xGMI or NVLink where the rest has it."""
+    count, physical, arch = seen.number("gpu.count"), seen.number("gpu.physical"), seen.text("gpu.arch")
+    kind = "NVLink" if seen.first("gpu.all_nvlink") else "xGMI"
+    disabled = seen.first("gpu.nvlink_disabled")
+    if disabled and disabled.value is True and count > 1:
+        yield Told("the driver was loaded with NvLinkDisable", disabled.place)
+    missing = seen.all("gpu.missing_link")
+    if not missing:
+        return
+    pairs = count * (count - 1) // 2
+    # Cards that are joined by bridges in twos or fours lack most links in good order; a node where nearly every pair
+    # has one, or whose GPUs come as one fully joined board, has lost them.
+    joined = arch in seen.parameters["one_board"] or (arch in seen.parameters["two_dies"] and count > physical)
+    severity: Severity | None = None if joined or len(missing) * seen.parameters["few"] <= pairs else "info"
+    examples = listed([f"{o.detail} ({o.value})" for o in missing])
+    message = f"no {kind} in {counted(len(missing), 'pair')} of GPUs out of {pairs}: {examples}"
+    yield Told(message, missing[0].place, severity)
+
+
+def nvls(seen: Seen) -> Iterator[Told]:
+    """NCCL may reduce in the NVSwitch, in an order that is not its own."""
+    arch, count = re.fullmatch(r"sm_([0-9]+)", seen.text("gpu.arch")), seen.number("gpu.count")
+    code, wired = seen.value("ccl.loaded_version_code"), seen.value("gpu.all_nvlink")
+    if arch is None or int(arch[1]) < seen.parameters["sm_since"] or count < 2 or wired is False:
+        return
+    if not isinstance(code, int) or release_of(code) < parts(seen.parameters["nccl_since"]) or _excluded(seen):
+        return
+    setting = seen.setting("NCCL_NVLS_ENABLE") or seen.setting("NCCL_ALGO")
+    place = setting.place if setting else None
+    arch_place = seen.first("gpu.arch")
+    assert arch_place is not None
+    forced = f"; NCCL_NVLS_ENABLE={setting.value.known} asks for it" if setting and "NVLS" in setting.name else ""
+    message = f"{count} GPUs of {arch[0]}: NCCL may reduce in the NVSwitch (NVLS), which may differ from run to run"
+    yield Told(message + forced, place or arch_place.place, variable=setting.name if setting else None)
+
+
+def _excluded(seen: Seen) -> bool:
+    """NVLS is switched off, or NCCL_ALGO leaves it out."""
+    switch = re.match(r"\s*[-+]?(?:0[xX])?[0-9]+", seen.known_value("NCCL_NVLS_ENABLE") or "")
+    text = seen.known_value("NCCL_NVLS_ENABLE")
+    if text is not None and (switch is None or int(switch[0], 0) == 0):
+        return True
+    algorithms = (seen.known_value("NCCL_ALGO") or "").lower()
+    if not algorithms:
+        return False
+    listed_words = set(re.split(r"[,;:]", algorithms.lstrip("^")))
+    return (
+        ({"nvls", "nvlstree"} <= listed_words)
+        if algorithms.startswith("^")
+        else not any(word.startswith("nvls") for word in listed_words)
+    )

@@ -1,0 +1,1 @@
+"""What a Python program calls: seeds, switches, options, comparisons."""

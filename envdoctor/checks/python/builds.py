@@ -1,0 +1,81 @@
+"""Options that stand in builds and in configuration files (ED502), judged by the programs that use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envdoctor.analysis.python.entries import Program
+from envdoctor.checks.context import Context
+from envdoctor.checks.python.common import finding
+from envdoctor.checks.python.options import options_of, said
+from envdoctor.checks.python.users import asked_by_script, loaders, readers, wanted_by
+from envdoctor.core.facts import Branch, Call, Place
+from envdoctor.core.findings import Finding, Related
+from envdoctor.core.regexes import regex
+from envdoctor.knowledge.rulebook import Rule
+
+FLAG = ":compiler.flag"
+CONFIGURATION = ":deepspeed."
+USUAL = regex(
+    r"(?i)cuda|hip|rocm|nvcc|msvc|gnu|clang|compiler|win|apple|unix|linux|darwin|platform|os\.name|available|version"
+    r"|hasattr|__main__|torch|python|processor|arch"
+)
+"""Conditions of builds that ask what there is to build with, and choose nothing."""
+
+
+def check(rule: Rule, context: Context) -> Iterator[Finding]:
+    """Fast math in what a repeatable program loads, and configurations that such a program reads."""
+    flags = [c for c in context.facts.calls if c.name == FLAG]
+    if flags:
+        yield from _fast_math(rule, context, flags)
+    if context.facts.kind == "json":
+        yield from _configured(rule, context)
+
+
+def _fast_math(rule: Rule, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
+    pattern = re.compile(rule.parameters["fast_math"])
+    users: dict[tuple[str, ...], Program | None] = {}
+    for call in flags:
+        match = pattern.search(call.arguments[0].text)
+        if match is None or _chosen(call.branch) or context.level == "hygiene":
+            continue
+        modules = tuple(a.text for a in call.arguments if a.keyword == "module")
+        if modules not in users:
+            users[modules] = wanted_by(context, loaders(context, modules))
+        user = users[modules]
+        if user is not None:
+            message = f"{match[1]} trades exactness for speed: results change with compiler and device"
+            related = _asking(user, call.place)
+            yield finding(rule, call.place, message, help=f"build without {match[1]}", related=related)
+
+
+def _chosen(conditions: Iterable[Branch]) -> bool:
+    """Whether a condition chooses the flag, rather than the compiler it is for."""
+    return any(b.arm != "loop" and b.arm != "with" and not USUAL.search(b.condition) for b in conditions)
+
+
+def _asking(user: Program, place: Place) -> tuple[Related, ...]:
+    if user.path == place.path:
+        return ()
+    return (Related(Place(user.path, 1, 1, 1, 1), "asks for determinism and uses what is said here"),)
+
+
+def _configured(rule: Rule, context: Context) -> Iterator[Finding]:
+    """Entries of a configuration file."""
+    table = options_of(rule)
+    found = [
+        (call, data)
+        for call in context.facts.calls
+        if call.name.startswith(CONFIGURATION)
+        for shape, data in table.of(call)
+        if shape.holds(context.target)
+    ]
+    if not found or context.level == "hygiene":
+        return
+    user = wanted_by(context, readers(context))
+    if user is None and not asked_by_script(context):
+        return
+    for call, data in found:
+        related = _asking(user, call.place) if user is not None else ()
+        yield said(rule, context, call, data, related, "high")

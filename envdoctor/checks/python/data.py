@@ -1,0 +1,125 @@
+"""Samplers, splits and loader workers (ED401)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from envdoctor.analysis.python.entries import Program, Step
+from envdoctor.checks.context import Context
+from envdoctor.checks.python.common import entry_related, finding, short
+from envdoctor.checks.python.patterns import argument, hidden_arguments, steps_named
+from envdoctor.checks.python.streams import Stream
+from envdoctor.core.facts import Argument, Call
+from envdoctor.core.findings import Finding, Related
+from envdoctor.core.regexes import regex
+from envdoctor.core.versions import at_least
+from envdoctor.knowledge.rulebook import Rule
+
+RANK = regex(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
+EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
+EPOCH = regex(r"(?i)epoch")
+
+
+def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+    """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
+    for group in rule.parameters["shared"]:
+        steps = steps_named(program, group["names"])
+        if steps and not _divided(program, group.get("unless", ())):
+            for step in steps:
+                yield from _by_rank(rule, context, step.call, group)
+    for group in rule.parameters["loader"]:
+        for step in steps_named(program, group["names"]):
+            yield from _loader(rule, context, program, streams, step, group)
+    yield from _epochs(rule, context, program)
+
+
+def _divided(program: Program, words: Sequence[str]) -> bool:
+    """Whether a program divides its data among the ranks, so that each may shuffle its own part as it likes."""
+    return any(word in name for name in program.by_name() for word in words)
+
+
+def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:
+    for keyword in group["keywords"]:
+        given = argument(call, keyword, group.get("position"))
+        if given is not None and says_rank(given):
+            message = f"{short(call)} is seeded by rank: {group['says']}"
+            related = entry_related(context, call.place)
+            yield finding(rule, call.place, message, help="the same seed on all ranks", related=related)
+
+
+def says_rank(given: Argument) -> bool:
+    """Whether an argument depends on the rank."""
+    return not given.is_literal and any(RANK.search(text) for text in (given.text, *given.names))
+
+
+def _epochs(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+    """A sampler in a loop over epochs that nobody tells the epoch."""
+    sampler = rule.parameters["sampler"]
+    roots = {name.split(".", 1)[0] for name in program.imports()}
+    if roots & set(sampler["frameworks"]):
+        return
+    calls = [c for facts in program.files.values() for c in facts.calls]
+    if any(c.name.endswith(sampler["told_by"]) for c in calls):
+        return
+    loops = [s for s in program.steps if any(b.arm == "loop" and EPOCH.search(b.condition) for b in s.conditions)]
+    over = [s for s in program.steps if s.call.name.endswith(".backward") and _loops(s) >= 2]
+    if not loops and not over:
+        return
+    for step in steps_named(program, sampler["names"]):
+        if not _plain_order(step.call) and not _evaluates(step.call):
+            message = f"{short(step.call)} is never told the epoch: every epoch has the order of the first"
+            yield finding(rule, step.call.place, message, help="call set_epoch(epoch) at the start of each epoch")
+
+
+def _loops(step: Step) -> int:
+    return sum(b.arm == "loop" for b in step.conditions)
+
+
+def _evaluates(call: Call) -> bool:
+    """A sampler for evaluation: its order does not matter."""
+    return any(EVALUATION.search(text) for text in (call.scope.name, *(a.text for a in call.arguments)))
+
+
+def _plain_order(call: Call) -> bool:
+    """A sampler that does not shuffle, or may not."""
+    given = argument(call, "shuffle", 3)
+    return (given is not None and given.literal is not True) or hidden_arguments(call)
+
+
+def _loader(
+    rule: Rule,
+    context: Context,
+    program: Program,
+    streams: Mapping[str, Stream],
+    step: Step,
+    group: Mapping[str, Any],
+) -> Iterator[Finding]:
+    """Workers that draw from NumPy, where torch does not seed it in them or nothing else does."""
+    workers = argument(step.call, group["workers"], None)
+    if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(step.call):
+        return
+    if argument(step.call, group["init"], None) is not None or _seeds_workers(program):
+        return
+    stream = streams["numpy.random"]
+    drawn = [d for d in stream.draws if d.process.kind == "loader"]
+    version = context.target.versions.get("torch")
+    seeded = at_least(version, "1.9") if version else None
+    if drawn and (seeded is False or (seeded is None and not stream.seeds)):
+        yield _workers(rule, drawn[0].call, step.call)
+
+
+def _workers(rule: Rule, draw: Call, loader: Call) -> Finding:
+    message = f"the workers of this loader draw with {short(draw)}, which torch before 1.9 does not seed in them"
+    related = (Related(draw.place, "drawn here, in each worker"),)
+    help_ = "worker_init_fn that seeds NumPy from torch.initial_seed(), and a seeded generator"
+    return finding(rule, loader.place, message, help=help_, related=related, confidence="medium")
+
+
+def _seeds_workers(program: Program) -> bool:
+    """Lightning seeds workers where it is asked to."""
+    for step in program.chosen(lambda name: name.endswith("seed_everything")):
+        given = argument(step.call, "workers", 1)
+        if given is not None and given.literal is not False:
+            return True
+    return False

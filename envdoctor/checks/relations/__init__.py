@@ -1,0 +1,1 @@
+"""Settings that cancel, override or idle each other."""

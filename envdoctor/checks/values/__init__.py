@@ -1,0 +1,1 @@
+"""Values that a variable does not take."""

@@ -1,0 +1,1 @@
+"""The command line: arguments, exit status, one module a command."""

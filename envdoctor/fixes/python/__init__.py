@@ -1,0 +1,1 @@
+"""Edits of Python programs, by what libcst says of them."""

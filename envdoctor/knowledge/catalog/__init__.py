@@ -1,0 +1,1 @@
+"""The catalogue: which variable which release of which library reads, with what values."""

@@ -1,0 +1,1 @@
+"""What is known of platforms, releases and devices, and how a target is given and completed."""

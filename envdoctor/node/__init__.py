@@ -1,0 +1,1 @@
+"""Everything that runs on a machine: probes, the examination, the smoke test, the trace."""

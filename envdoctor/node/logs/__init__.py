@@ -1,0 +1,1 @@
+"""Debug logs of collective libraries."""

@@ -1,0 +1,1 @@
+"""AMD devices and ROCm."""

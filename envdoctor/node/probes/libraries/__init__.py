@@ -1,0 +1,1 @@
+"""Shared libraries: where they lie, which release they are, what they ask for."""

@@ -1,0 +1,1 @@
+"""NVIDIA devices and their driver."""

@@ -1,0 +1,1 @@
+"""A node as files: recorded, redacted, and read again elsewhere."""

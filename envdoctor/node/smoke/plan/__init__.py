@@ -1,0 +1,1 @@
+"""Which experiments are run."""

@@ -1,0 +1,1 @@
+"""How experiments are run."""

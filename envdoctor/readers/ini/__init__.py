@@ -1,0 +1,1 @@
+"""INI files and systemd units."""

@@ -1,0 +1,1 @@
+"""JSON, with comments or without."""

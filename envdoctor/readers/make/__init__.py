@@ -1,0 +1,1 @@
+"""Makefiles and justfiles."""

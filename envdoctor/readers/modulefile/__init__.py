@@ -1,0 +1,1 @@
+"""Environment modules, in Tcl and Lua."""

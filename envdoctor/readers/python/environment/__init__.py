@@ -1,0 +1,1 @@
+"""How a Python program reads and writes its environment and that of what it starts."""

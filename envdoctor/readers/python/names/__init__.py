@@ -1,0 +1,1 @@
+"""What the names and literals of a Python file mean."""

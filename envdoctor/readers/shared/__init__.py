@@ -1,0 +1,1 @@
+"""What several languages need: gathering facts, masks of templates, text inside text, words of commands."""

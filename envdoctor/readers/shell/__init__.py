@@ -1,0 +1,1 @@
+"""Scripts for shells with the syntax of sh."""

@@ -1,0 +1,1 @@
+"""Terraform, HCL and Nomad files."""

@@ -1,0 +1,1 @@
+"""YAML: manifests, compose files, workflows and configuration."""
