@@ -416,8 +416,8 @@ def test_triggers_leave_out_what_another_one_covers() -> None:
 
 def test_loading_the_compiled_form_imports_no_parser(tmp_path: Path) -> None:
     code = (
-        "import sys; from envdoctor.catalog import load_catalog; load_catalog(); load_catalog().variable('NCCL_ALGO');"
-        "slow = ('tomli', 'packaging', 'difflib', 'hashlib', 'envdoctor.catalog_schema');"
+        "import sys; from envdoctor.knowledge.catalog.load import load_catalog; load_catalog(); load_catalog().variable('NCCL_ALGO');"
+        "slow = ('tomli', 'packaging', 'difflib', 'hashlib', 'envdoctor.knowledge.catalog.schema');"
         "print([m for m in slow if m in sys.modules])"
     )
     environment = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(ROOT)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from envdoctor.analysis.target import targets
+from envdoctor.analysis.target.infer import infer
 
 LATER = (
     "envdoctor.knowledge.targets.table",
@@ -18,27 +18,18 @@ LATER = (
 
 
 def test_importing_the_words_loads_none_of_the_machinery() -> None:
-    code = f"import sys, envdoctor.targets; print([m for m in {LATER!r} if m in sys.modules])"
+    code = f"import sys, envdoctor.core.target; print([m for m in {LATER!r} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.strip() == "[]"
 
 
 def test_inference_needs_no_toml_parser_and_no_packaging() -> None:
     """With the compiled table at hand; the first call makes it where it is missing."""
-    targets.infer([("run.sh", "module load rocm/6.2\n")], [])
+    infer([("run.sh", "module load rocm/6.2\n")], [])
     code = (
-        "import sys; from envdoctor.targets import infer; "
+        "import sys; from envdoctor.analysis.target.infer import infer; "
         "print(infer([('run.sh', 'module load rocm/6.2\\n')], []).platform); "
-        "print([m for m in ('packaging', 'tomli', 'envdoctor.targets_data') if m in sys.modules])"
+        "print([m for m in ('packaging', 'tomli', 'envdoctor.knowledge.targets.data') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.split("\n")[:2] == ["rocm", "[]"]
-
-
-def test_the_entry_gives_what_it_names() -> None:
-    for name in targets.__all__:
-        assert getattr(targets, name) is not None
-    assert targets.hints_in("run.sh", "rocm-smi\n")[0].hint == "smi-amd"
-    assert targets.combine([]) == targets.UNKNOWN
-    assert targets.at_least("2.10", "2.9") is True
-    assert targets.parse_target("mi300x").gpus == ("gfx942",)

@@ -210,7 +210,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A property of a node; keys, units and types stand in `envdoctor.probes.keys`."""
+    """A property of a node; keys, units and types stand in `envdoctor.node.probes.keys`."""
 
     key: str
     value: str | int | float | bool | None

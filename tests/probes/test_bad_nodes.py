@@ -172,8 +172,8 @@ def test_64_gpus_with_all_their_links(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from envdoctor.probes.node import examine
-from envdoctor.probes.runner import RecordedRunner
+from envdoctor.node.probes.node import examine
+from envdoctor.node.probes.runner import RecordedRunner
 runner = RecordedRunner(Path(sys.argv[1]))
 examine(Path(sys.argv[1]) / "none", runner, "torch")  # imports all there is, which another user may not be able to
 if os.getuid() == 0:

@@ -169,7 +169,7 @@ def test_no_read_permission(tmp_path: Path) -> None:
     if os.geteuid():
         assert messages(path) == ["cannot be opened: Permission denied"]
         return
-    code = f"from pathlib import Path\nfrom envdoctor.probes.library import library_file\n" \
+    code = f"from pathlib import Path\nfrom envdoctor.node.probes.libraries.library import library_file\n" \
            f"print(library_file(Path({str(path)!r})).problems[0].message)"  # fmt: skip
     for folder in [tmp_path, *tmp_path.parents][:-2]:
         folder.chmod(0o755)

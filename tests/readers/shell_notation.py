@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from envdoctor.core.facts import FileFacts, Setting, Value
 from envdoctor.core.source import Source
-from envdoctor.readers.registry import read
+from envdoctor.readers import registry
 
 
 def read(text: str, path: str = "job.sh") -> FileFacts:
-    return read(Source(path, text), "shell")
+    return registry.read(Source(path, text), "shell")
 
 
 def value(given: Value) -> str:

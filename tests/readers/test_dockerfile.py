@@ -185,7 +185,7 @@ def test_argument_given_before_the_first_stage() -> None:
 
 def test_no_parser_is_imported_for_plain_instructions() -> None:
     code = (
-        "import sys; from envdoctor.readers import read; from envdoctor.source import Source;"
+        "import sys; from envdoctor.readers.registry import read; from envdoctor.core.source import Source;"
         "read(Source('Dockerfile', 'FROM a\\nENV A=1\\n'), 'dockerfile');"
         "print([name for name in ('yaml', 'tree_sitter', 'libcst') if name in sys.modules])"
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from envdoctor.core.facts import Branch, FileFacts, Scope
 from envdoctor.core.source import Source
+from envdoctor.readers.registry import read
 from envdoctor.readers.shared.embedded import MAXIMUM_DEPTH, deeper, mapped, merge, next_order, read_embedded
 
 ORIGIN = Source("x.yaml", 'run: "a\\nb\\"c"\nnext')
@@ -41,7 +42,7 @@ def test_a_mapped_source_agrees_with_its_origin(text: str, data: st.DataObject) 
 
 def test_scope_branch_and_order_come_from_outside() -> None:
     branch = (Branch("b", "if"),)
-    source = Source("x", "export A=1\nf() { export B=2; }\npython x.py\n. y.sh\ncmd $NAME")
+    source = Source("x", "export A=1\nf() { export B=2; }\npython x.py\n. y.sh\ncmd $NAME", inside=read)
     facts = read_embedded(source, "shell", 10, Scope("container", "stage"), branch)
     assert [fact.scope.name for fact in facts.settings] == ["stage", "f"]
     assert all(fact.branch == branch for fact in [*facts.settings, *facts.launches, *facts.inclusions])
@@ -50,11 +51,11 @@ def test_scope_branch_and_order_come_from_outside() -> None:
 
 
 def test_unknown_kinds_and_too_deep_text_give_nothing() -> None:
-    assert read_embedded(Source("x", "export A=1"), "cobol", 0).settings == []
+    assert read_embedded(Source("x", "export A=1", inside=read), "cobol", 0).settings == []
 
     def nested(depth: int) -> FileFacts:
         if depth == 0:
-            return read_embedded(Source("x", "export A=1"), "shell", 0)
+            return read_embedded(Source("x", "export A=1", inside=read), "shell", 0)
         with deeper():
             return nested(depth - 1)
 
@@ -64,7 +65,7 @@ def test_unknown_kinds_and_too_deep_text_give_nothing() -> None:
 
 def test_merge_appends() -> None:
     into = FileFacts("x", "shell")
-    merge(into, read_embedded(Source("x", "export A=1\npython x.py"), "shell", 0))
-    merge(into, read_embedded(Source("x", "export B=1"), "shell", 5))
+    merge(into, read_embedded(Source("x", "export A=1\npython x.py", inside=read), "shell", 0))
+    merge(into, read_embedded(Source("x", "export B=1", inside=read), "shell", 5))
     assert [fact.name for fact in into.settings] == ["A", "B"]
     assert len(into.launches) == 1

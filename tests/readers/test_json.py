@@ -223,7 +223,7 @@ def test_json_needs_no_yaml() -> None:
 
 def imported(text: str, path: str) -> set[str]:
     code = (
-        "import sys; from envdoctor.readers import read, kind_of; from envdoctor.source import Source;"
+        "import sys; from envdoctor.readers.registry import read; from envdoctor.readers.kinds import kind_of; from envdoctor.core.source import Source;"
         f"read(Source({path!r}, {text!r}), kind_of({path!r})); print(' '.join(sys.modules))"
     )
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())

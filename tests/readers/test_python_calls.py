@@ -6,11 +6,11 @@ import pytest
 
 from envdoctor.core.facts import Call, FileFacts
 from envdoctor.core.source import Source
-from envdoctor.readers.registry import read
+from envdoctor.readers import registry
 
 
 def read(text: str) -> FileFacts:
-    return read(Source("a.py", text), "python")
+    return registry.read(Source("a.py", text), "python")
 
 
 def calls(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.source import Source
-from envdoctor.readers.registry import read
+from envdoctor.readers import registry
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "python"
 FILES = sorted(FOLDER.glob("*.txt"))
@@ -18,7 +18,7 @@ KINDS = ("set ", "unset ", "default ", "append ", "pass ", "use ")
 
 
 def read(name: str) -> FileFacts:
-    return read(Source(name, (FOLDER / name).read_text(encoding="utf-8")), "python")
+    return registry.read(Source(name, (FOLDER / name).read_text(encoding="utf-8")), "python")
 
 
 def short(setting: Setting) -> str:

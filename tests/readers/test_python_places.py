@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from envdoctor.core.facts import Place, Setting
 from envdoctor.core.source import Source
+from envdoctor.readers import registry
 from envdoctor.readers.python import reader as python
-from envdoctor.readers.registry import read
 from envdoctor.readers.shared.embedded import mapped
 
 
 def read(text: str) -> list[Setting]:
-    return read(Source("a.py", text), "python").settings
+    return registry.read(Source("a.py", text), "python").settings
 
 
 def at(text: str, place: Place | None) -> str:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.source import Source
+from envdoctor.readers import registry
 from envdoctor.readers.python.names import code as python_code
-from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return read(Source("a.py", text), "python")
+    return registry.read(Source("a.py", text), "python")
 
 
 def test_python_2_keeps_its_plain_assignments() -> None:

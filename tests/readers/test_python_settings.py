@@ -6,12 +6,12 @@ import pytest
 
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.source import Source
+from envdoctor.readers import registry
 from envdoctor.readers.python import reader as python
-from envdoctor.readers.registry import read
 
 
 def read(text: str) -> FileFacts:
-    return read(Source("a.py", text), "python")
+    return registry.read(Source("a.py", text), "python")
 
 
 def short(setting: Setting) -> str:

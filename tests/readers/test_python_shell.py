@@ -8,11 +8,11 @@ import pytest
 
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.source import Source
-from envdoctor.readers.registry import read
+from envdoctor.readers import registry
 
 
 def read(text: str) -> FileFacts:
-    return read(Source("a.py", text), "python")
+    return registry.read(Source("a.py", text), "python")
 
 
 def short(setting: Setting) -> str:

@@ -188,7 +188,7 @@ def hang(check: Check) -> None:
 def ended(check: Check) -> None:
     """SIGTERM and SIGKILL to the whole program in the middle of a launch."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        command = [sys.executable, "-m", "envdoctor.smoke", *(["--cpu"] if check.cpu else [])]
+        command = [sys.executable, "-m", "envdoctor.node.smoke", *(["--cpu"] if check.cpu else [])]
         environment = {**check.environment, "PYTHONPATH": sys.path[0]}
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)

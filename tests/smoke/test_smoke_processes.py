@@ -20,11 +20,11 @@ DRIVER = """
 import os, sys
 from pathlib import Path
 from smoke_lab import CPU, SMALL
-from envdoctor.smoke.model import Experiment, Request
-from envdoctor.smoke.runner import Runner, Setup
+from envdoctor.node.smoke.model import Experiment, Request
+from envdoctor.node.smoke.run.runner import Runner, Setup
 folder, fault, stop = sys.argv[1:]
 if stop == "handled":
-    from envdoctor.smoke.__main__ import stop
+    from envdoctor.node.smoke.__main__ import stop
     import signal
     signal.signal(signal.SIGTERM, stop)
 with Runner(Request(), Setup(cpu=True, hook=fault), Path(folder)) as runner:
@@ -127,7 +127,7 @@ def test_a_server_that_still_imports_dies_with_its_parent(tmp_path: Path) -> Non
     (tmp_path / "torch.py").write_text("import time\ntime.sleep(1000)\n")
     mark = f"mark-{uuid.uuid4()}"
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom envdoctor.smoke.driver import Server\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom envdoctor.node.smoke.run.driver import Server\n"
         "server = Server([sys.executable], {**os.environ, 'PYTHONPATH': sys.argv[1]}, Path(sys.argv[1]))\n"
         "time.sleep(1000)\n"
     )

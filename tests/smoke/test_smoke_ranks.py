@@ -7,14 +7,14 @@ import importlib
 import sys
 from pathlib import Path
 
-import envdoctor.smoke.rank
+import envdoctor.node.smoke.rank
 import pytest
 import reference
 from smoke_lab import SMALL, Lab, has_torch
 
 from envdoctor.node.smoke.model import Case
 
-RANK = Path(envdoctor.smoke.rank.__file__).parent
+RANK = Path(envdoctor.node.smoke.rank.__file__).parent
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 
 
@@ -161,7 +161,7 @@ def test_environment_and_late_writes_reach_the_ranks(lab: Lab, tmp_path: Path) -
 
 
 def test_only_children_import_torch() -> None:
-    code = "import sys, envdoctor.smoke.session, envdoctor.smoke.__main__; sys.exit('torch' in sys.modules)"
+    code = "import sys, envdoctor.node.smoke.run.session, envdoctor.node.smoke.__main__; sys.exit('torch' in sys.modules)"
     import subprocess
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -253,7 +253,7 @@ def test_a_full_shared_memory_is_named_by_the_librarys_warning(tmp_path: Path) -
 @needs_torch
 def test_the_development_entry(tmp_path: Path) -> None:
     golden = tmp_path / "golden.json"
-    command = [sys.executable, "-m", "envdoctor.smoke", "--cpu"]
+    command = [sys.executable, "-m", "envdoctor.node.smoke", "--cpu"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
     saved = subprocess.run([*command, "--save", golden], env=environment, capture_output=True, text=True, check=False)
     assert (saved.returncode, saved.stderr) == (0, "")

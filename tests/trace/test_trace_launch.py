@@ -68,7 +68,7 @@ time.sleep(30)
 """
 PARENT = f"""
 import os, sys
-from envdoctor.trace.launch import run
+from envdoctor.node.trace.launch import run
 ended = run([sys.executable, "-c", {CHILD!r}], os.environ)
 print("ended", ended.status, flush=True)
 """

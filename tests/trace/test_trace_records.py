@@ -140,7 +140,7 @@ def test_cannot_be_made(tmp_path: Path) -> None:
 def test_no_room_on_the_disk(tmp_path: Path) -> None:
     """The room is asked for before the program runs, so that no page of the mapping is ever without."""
     code = (
-        "import resource, sys; from pathlib import Path; from envdoctor.trace.records import *\n"
+        "import resource, sys; from pathlib import Path; from envdoctor.node.trace.records import *\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))\n"
         "try: create(Path(sys.argv[1]), [])\n"
         "except RecordError as error: print(error)"

@@ -1,4 +1,4 @@
-"""Development entry: `python -m envdoctor.smoke --cpu`. The command for users is `envdoctor live`."""
+"""Development entry: `python -m envdoctor.node.smoke --cpu`. The command for users is `envdoctor live`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envdoctor.node.smoke.run.session import Session, run_smoke
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
-    found = argparse.ArgumentParser("python -m envdoctor.smoke", description=__doc__)
+    found = argparse.ArgumentParser("python -m envdoctor.node.smoke", description=__doc__)
     found.add_argument("--cpu", action="store_true", help="gloo on the CPU: exercises the harness only")
     found.add_argument("--python", default=sys.executable, help="the interpreter that torch is installed for")
     found.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")

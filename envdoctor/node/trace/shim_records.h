@@ -1,4 +1,4 @@
-/* The record file: its layout, and how an event is written. envdoctor/trace/records.py reads the same layout. */
+/* The record file: its layout, and how an event is written. envdoctor/node/trace/records.py reads the same layout. */
 
 #define MAGIC 0x3154524356444e45ull /* ENDVCRT1 */
 #define RECORD_MAGIC 0x52434452u
