@@ -22,7 +22,7 @@ from envdoctor.project.config import Complaint
 from envdoctor.project.config_paths import ByPath
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.entries import Programs
+    from envdoctor.analysis.python.programs import Programs
 
 T = TypeVar("T")
 PRECEDENCE = {

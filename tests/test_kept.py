@@ -16,6 +16,7 @@ from envdoctor.cache import dependency_log, results
 from envdoctor.cli import fast_path
 from envdoctor.cli.arguments import parser
 from envdoctor.cli.main import main
+from envdoctor.project.git import Listing
 
 Tree = Callable[[Mapping[str, str]], Path]
 Scan = Callable[..., tuple[int, str, str]]
@@ -161,7 +162,7 @@ def test_a_broken_answer_is_no_answer(project: Path, scan: Scan, cache: Path) ->
     for data in broken(whole).values():
         path.write_bytes(data)
         assert scan(project) == first
-        assert results.load(str(path)) is not None
+        assert results.load(str(path), Listing) is not None
     path.unlink()
     path.mkdir()
     assert scan(project) == first

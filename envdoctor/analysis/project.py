@@ -24,10 +24,10 @@ from envdoctor.core.target import Target
 from envdoctor.project import discovery
 from envdoctor.project.config_paths import ByPath
 from envdoctor.readers import registry as readers
-from envdoctor.readers.kinds import kind_of
+from envdoctor.readers.kinds import PYTHON, kind_of
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.entries import Programs
+    from envdoctor.analysis.python.programs import Programs
 
 Texts = list[tuple[str, str]]
 MOST_HELD = 32_000_000
@@ -151,14 +151,14 @@ class Project:
 
     def _may_enter(self, kind: str, data: bytes) -> bool:
         """Whether a file may be the entry of a program that some rule follows."""
-        if kind not in ("python", "notebook") or not any(map(data.__contains__, self.entry_triggers)):
+        if kind not in PYTHON or not any(map(data.__contains__, self.entry_triggers)):
             return False
         return kind == "notebook" or RUNS.search(data) is not None
 
     def programs(self) -> Programs:
         """The programs of the project, followed when they are asked for."""
-        from envdoctor.analysis.python.entries import Programs
         from envdoctor.analysis.python.modules import Modules
+        from envdoctor.analysis.python.programs import Programs
 
         # Paths are relative to `base`, modules to the root: a root below or beside it is one more place to look in.
         root = discovery.relative_path(self.root, self.base)

@@ -14,7 +14,20 @@ import sys
 import envdoctor
 from envdoctor.cache import dependency_log
 from envdoctor.cache.dependency_log import Journal, digest, status_of
-from envdoctor.project.git import Listing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Lists(Protocol):
+        """How git is asked for the files of a folder: it works from when this is made until `raw` is asked."""
+
+        def __init__(self, folder: str) -> None: ...
+
+        def raw(self) -> bytes | None:
+            """What it printed; None where the folder belongs to no repository."""
+            ...
+
 
 MARK = "envdoctor answer 1"
 MOST = 64
@@ -80,13 +93,13 @@ class Answer:
         self.out = out
 
 
-def load(path: str) -> Answer | None:
+def load(path: str, lists: type[Lists]) -> Answer | None:
     """The answer in a file if all its notes still hold."""
     fields = _fields(path)
     if fields is None or len(fields) % 4 != 2 or fields[0] not in ("0", "1"):
         return None
     notes = [(fields[i], fields[i + 1], fields[i + 2], fields[i + 3]) for i in range(2, len(fields), 4)]
-    return Answer(int(fields[0]), fields[1]) if _hold(notes) else None
+    return Answer(int(fields[0]), fields[1]) if _hold(notes, lists) else None
 
 
 def _fields(path: str) -> list[str] | None:
@@ -101,9 +114,9 @@ def _fields(path: str) -> list[str] | None:
     return rest.decode("utf-8", "surrogateescape").split("\0")
 
 
-def _hold(notes: list[dependency_log.Note]) -> bool:
+def _hold(notes: list[dependency_log.Note], lists: type[Lists]) -> bool:
     """Whether everything is as it was; git works while files are looked at."""
-    listings = [(Listing(path), seen) for kind, path, seen, _ in notes if kind == "git"]
+    listings = [(lists(path), seen) for kind, path, seen, _ in notes if kind == "git"]
     hold = all(_holds(*note) for note in notes)
     for listing, seen in listings:
         raw = listing.raw()

@@ -14,7 +14,7 @@ from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
     from envdoctor.analysis.process.model import Unit
-    from envdoctor.analysis.python.entries import Programs
+    from envdoctor.analysis.python.programs import Programs
     from envdoctor.knowledge.launchers import Launchers
 
 

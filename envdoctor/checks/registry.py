@@ -23,6 +23,8 @@ CHECKS = {
     "python.seeds": "envdoctor.checks.python.seeds:check",
     "python.missing_switches": "envdoctor.checks.python.missing:check",
     "python.options": "envdoctor.checks.python.options:check",
+    "python.option_arguments": "envdoctor.checks.python.arguments:check",
+    "python.option_builds": "envdoctor.checks.python.builds:check",
     "python.blind_tests": "envdoctor.checks.python.blind:check",
     "delivery.not_exported": "envdoctor.checks.delivery.export:check",
     "delivery.not_forwarded": "envdoctor.checks.delivery.lost:check",

@@ -12,6 +12,7 @@ import sys
 
 from envdoctor.cache import dependency_log, results
 from envdoctor.cache.dependency_log import Journal
+from envdoctor.project.git import Listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def answer(words: Sequence[str], run: Callable[[Any], int]) -> int:
             sys.stdout.write(NOTHING)
             return 0
         path = f"{base}/{dependency_log.digest(_question(words, signature))}"
-        found = results.load(path) if NO_CACHE not in words else None
+        found = results.load(path, Listing) if NO_CACHE not in words else None
         given = _arguments(base, signature, words)
     except (OSError, ValueError):
         return run(None)

@@ -19,9 +19,11 @@ from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.fixes.spans import at
 from envdoctor.knowledge.catalog.model import Catalog
+from envdoctor.readers.kinds import PYTHON
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.entries import Program, Programs
+    from envdoctor.analysis.python.entries import Program
+    from envdoctor.analysis.python.programs import Programs
     from envdoctor.fixes.notebook import Program as NotebookProgram
     from envdoctor.fixes.python.tree import Tree
 
@@ -136,7 +138,7 @@ class Fixer:
 
     def _removal(self, setting: Setting, facts: FileFacts) -> tuple[Edit, ...]:
         """The edits that take a setting out; none where that is not plain."""
-        if facts.kind in ("python", "notebook") and setting.channel in IN_PYTHON:
+        if facts.kind in PYTHON and setting.channel in IN_PYTHON:
             return self._python_removal(setting, facts)
         from envdoctor.fixes import remove
 
@@ -261,7 +263,7 @@ class Fixer:
         self._with_block.add(facts.path)
         wanted = launches.settings_of(finding)
         description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
-        if facts.kind in ("python", "notebook") and (python := self._python("python_switches")):
+        if facts.kind in PYTHON and (python := self._python("python_switches")):
             found: Fix | None = python.environment(finding, wanted, self.tree)
             return found
         edit = launches.block(finding, facts, self.lines(facts.path))
@@ -300,12 +302,12 @@ class Fixer:
             from envdoctor.fixes import launches
 
             return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
-        python = self._python("python_switches") if facts.kind in ("python", "notebook") else None
+        python = self._python("python_switches") if facts.kind in PYTHON else None
         found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
         return found
 
     def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        python = self._python("python_switches") if facts.kind in ("python", "notebook") else None
+        python = self._python("python_switches") if facts.kind in PYTHON else None
         found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
         return found
 
@@ -324,7 +326,7 @@ class Fixer:
         from envdoctor.fixes.python.tree import parse
 
         facts = self.project.context(path)
-        if facts is None or facts.kind not in ("python", "notebook"):
+        if facts is None or facts.kind not in PYTHON:
             return None
         return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.text(path))
 

@@ -53,7 +53,7 @@ KINDS: Mapping[str, Kind] = {
         {
             "seeds": ("python.seeds",),
             "missing": ("python.missing_switches",),
-            "options": ("python.options",),
+            "options": ("python.options", "python.option_arguments", "python.option_builds"),
             "blind": ("python.blind_tests",),
         },
     ),

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from envdoctor.core.errors import UserError
 from envdoctor.core.findings import Finding
 from envdoctor.core.records import dataclass, field
-from envdoctor.engine import Result, summed
 from envdoctor.project.discovery import path_from
 
 VERSION = 1
@@ -78,7 +77,7 @@ def _entry(where: str, entry: Any) -> Entry:
     return Entry(entry.get("content", ""), found)
 
 
-def write(path: Path, result: Result, scope: Scope) -> Baseline:
+def write(path: Path, findings: Sequence[Finding], scope: Scope) -> Baseline:
     """Write the baseline of a run. What it did not look at, files and rules, stays as an older file has it."""
     folder = Path(os.path.realpath(path)).parent
     made: dict[str, Entry] = {}
@@ -86,7 +85,7 @@ def write(path: Path, result: Result, scope: Scope) -> Baseline:
         made = {
             name: kept for name, entry in load(path).entries.items() if (kept := _unseen(name, entry, folder, scope))
         }
-    for name, found in _by_path(result.findings, folder, scope.base).items():
+    for name, found in _by_path(findings, folder, scope.base).items():
         older = made[name].counts if name in made else {}
         made[name] = Entry(content_hash(folder / name), {**older, **found})
     table = {name: {"content": made[name].content, "findings": dict(sorted(made[name].counts.items()))}
@@ -108,38 +107,35 @@ def _unseen(name: str, entry: Entry, folder: Path, scope: Scope) -> Entry | None
     return Entry(entry.content, others) if others else None
 
 
-def apply(baseline: Baseline, result: Result, scope: Scope) -> list[str]:
-    """Take out of `result` what the baseline holds, in place; what to tell the user about the baseline itself.
+def apply(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> tuple[list[Finding], list[str]]:
+    """The findings that the baseline does not hold, and what to tell the user about the baseline itself.
 
     Where a file has more findings of a rule than the baseline says, all of them are kept: counts cannot tell which
     one is new.
     """
-    entries = _renamed(baseline, result, scope)
-    found = _by_path(result.findings, baseline.folder, scope.base)
+    entries = _renamed(baseline, findings, scope)
+    found = _by_path(findings, baseline.folder, scope.base)
     beyond = {(path, rule) for path, counted in found.items() for rule, count in counted.items()
               if count > _allowed(entries, path, rule)}  # fmt: skip
     kept = []
-    for finding in result.findings:
+    for finding in findings:
         path = path_from(finding.place.path, baseline.folder, scope.base)
         if not counts(finding) or (path, finding.name) in beyond:
             kept.append(finding)
-    held = len(result.findings) - len(kept)
-    result.findings = kept
-    result.summary |= {**summed(kept), "baseline": {"held": held}}
     notices = [f"{path}: {rule}: {found[path][rule]} found, {allowed} in the baseline: all are shown"
                for path, rule in sorted(beyond) if (allowed := _allowed(entries, path, rule))]  # fmt: skip
-    return notices + list(_stale(baseline, entries, found, scope))
+    return kept, notices + list(_stale(baseline, entries, found, scope))
 
 
 def _allowed(entries: Mapping[str, Entry], path: str, rule: str) -> int:
     return entries[path].counts.get(rule, 0) if path in entries else 0
 
 
-def _renamed(baseline: Baseline, result: Result, scope: Scope) -> dict[str, Entry]:
+def _renamed(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> dict[str, Entry]:
     """The entries, with those of renamed files under their new paths; each stands for one file."""
     entries = dict(baseline.entries)
     gone = {e.content: path for path, e in entries.items() if e.content and not _is_file(baseline.folder / path)}
-    for path in _by_path(result.findings, baseline.folder, scope.base) if gone else ():
+    for path in _by_path(findings, baseline.folder, scope.base) if gone else ():
         old = None if path in entries else gone.pop(content_hash(baseline.folder / path), None)
         if old is not None:
             entries[path] = entries.pop(old)

@@ -9,8 +9,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 
-from envdoctor.analysis.references.links import SCRIPTS
 from envdoctor.core.regexes import regex
+from envdoctor.readers.kinds import SCRIPTS
 
 _DOCKER = regex(rb"\b(?:docker|podman|nerdctl)[ \t]+(?:container[ \t]+)?(?:run|create|exec)\b((?:\\\n|[^\n;|&])*)")
 _FLAG = regex(rb"--env-file(?:=|[ \t]+)[\"']?([^\s\"'\\]+)")

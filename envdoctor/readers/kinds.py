@@ -36,6 +36,10 @@ PROGRAMS = {
     **dict.fromkeys(SHELLS, "shell"), "csh": "csh", "tcsh": "csh", "fish": "fish", "make": "make", "gmake": "make",
     "just": "justfile", "tclsh": "modulefile", "lua": "lua-modulefile",
 }  # fmt: skip
+SCRIPTS = ("shell", "csh", "fish", "make", "justfile")
+"""Kinds of files that start and source others."""
+PYTHON = ("python", "notebook")
+"""Kinds of files that are programs in Python."""
 MODULE_MARK = b"#%Module"
 
 _VARIANT = regex(r"(dockerfile|containerfile|makefile)[._-]")

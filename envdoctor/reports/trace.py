@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from envdoctor.node.probes.masks import MASKED, is_credential
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.node.trace.merge import Asked, Late, Run, Setting
 from envdoctor.reports.base import counted, printable
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import by_detail, view_of
 
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.node.probes import conf, process
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.files import NodeFiles
-from envdoctor.node.probes.masks import MASKED, is_credential
 
 
 def test_environment_as_getenv_sees_it() -> None:

@@ -7,11 +7,11 @@ import importlib
 import sys
 from pathlib import Path
 
-import envdoctor.node.smoke.rank
 import pytest
 import reference
 from smoke_lab import SMALL, Lab, has_torch
 
+import envdoctor.node.smoke.rank
 from envdoctor.node.smoke.model import Case
 
 RANK = Path(envdoctor.node.smoke.rank.__file__).parent
@@ -161,7 +161,9 @@ def test_environment_and_late_writes_reach_the_ranks(lab: Lab, tmp_path: Path) -
 
 
 def test_only_children_import_torch() -> None:
-    code = "import sys, envdoctor.node.smoke.run.session, envdoctor.node.smoke.__main__; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, envdoctor.node.smoke.run.session, envdoctor.node.smoke.__main__; sys.exit('torch' in sys.modules)"
+    )
     import subprocess
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

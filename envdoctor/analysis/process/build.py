@@ -15,7 +15,7 @@ from envdoctor.core.facts import Branch, FileFacts, Inclusion, Launch, Place, Sc
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launchers import Launchers, load_launchers
-from envdoctor.readers.kinds import kind_of
+from envdoctor.readers.kinds import PYTHON, kind_of
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.catalog.model import Variable
@@ -25,7 +25,6 @@ MOST_STEPS = 20_000
 MOST_INCLUDED = 300_000
 """Steps of sourced files over all units: thousands of scripts may source one file."""
 DEEPEST = 8
-PROGRAMS = ("python", "notebook")
 MOST_COMMANDS = 2_000
 MOST_MODULES = 30
 """Modules of the project that one program is followed into."""
@@ -105,7 +104,7 @@ class Builder:
                 if (entry := self.project.read(path)) is not None:
                     unit.entries[index] = entry
         self._beside(unit, known)
-        if facts.kind in PROGRAMS:
+        if facts.kind in PYTHON:
             unit.programs = self._programs(facts)
         return unit
 

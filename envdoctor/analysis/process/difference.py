@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.process.show import ends_of, runners_of
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
 from envdoctor.core.facts import Launch, Setting
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.launchers import load_launchers
-from envdoctor.node.probes.masks import MASKED, is_credential
 
 Bits = Literal["yes", "unknown", "no"]
 BITS: tuple[Bits, ...] = ("yes", "unknown", "no")

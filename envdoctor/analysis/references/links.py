@@ -10,9 +10,8 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.core.regexes import regex
+from envdoctor.readers.kinds import SCRIPTS
 
-SCRIPTS = ("shell", "csh", "fish", "make", "justfile")
-"""Kinds of files that start and source others."""
 MOST = 20
 """Files around another one that are looked at: one that everything names tells nothing."""
 MOST_STEPS = 2

@@ -24,6 +24,7 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.target import UNKNOWN, Target
 from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 GIVES = ("set", "default", "append", "pass")
 SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
@@ -75,7 +76,7 @@ def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
             continue
         before = _unit_settings(context) if before is None else before
         yield _job(rule, unit, command, started, before)
-    if unit.facts.kind in ("python", "notebook") and not _is_launched(unit, context.units):
+    if unit.facts.kind in PYTHON and not _is_launched(unit, context.units):
         program = programs.of(unit.facts)
         if program is not None and (place := _ranks_place(program, rule.parameters["ranks"])) is not None:
             yield _own_job(program, place, _unit_settings(context), context)

@@ -17,6 +17,7 @@ from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 RANKS = regex(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
 NODES = regex(r"--nnodes")
@@ -33,7 +34,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     facts = context.facts
     if facts.kind == "shell":
         yield from _compared(rule, context)
-    if facts.kind not in ("python", "notebook"):
+    if facts.kind not in PYTHON:
         return
     program = context.programs.of(facts)
     if program is None or not _tests(rule.parameters, context, program):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from envdoctor.analysis.python.entries import Process, Program, Programs, Step
+from envdoctor.analysis.python.entries import Process, Program, Step
+from envdoctor.analysis.python.programs import Programs
 from envdoctor.checks.context import Context
 from envdoctor.checks.python.common import entry_related, finding, short
 from envdoctor.checks.python.intent import LEVELS, Wishes, launch_settings, trains, wish_of, wishes
@@ -16,6 +17,7 @@ from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
@@ -24,7 +26,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     if context.level == "hygiene":
         return
     facts = context.facts
-    if facts.kind not in ("python", "notebook"):
+    if facts.kind not in PYTHON:
         yield from _launched(rule, context)
         return
     program = context.programs.of(facts)

@@ -17,25 +17,18 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
-    """Options that are on in a program, a function that asks for determinism, a launch, a build or a configuration."""
+    """Options that are on in a program, in a function that asks for determinism, or by a variable."""
     assert context.programs is not None
     facts = context.facts
-    if facts.launches:
-        from envdoctor.checks.python import arguments as call_arguments
-
-        yield from call_arguments.check(rule, context)
     yield from _settings(rule, context)
-    if any(call.name[0] == ":" for call in facts.calls):
-        from envdoctor.checks.python import builds as call_builds
-
-        yield from call_builds.check(rule, context)
-    if facts.kind not in ("python", "notebook"):
+    if facts.kind not in PYTHON:
         return
     program = context.programs.of(facts)
     if program is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.analysis.python.entries import Process, Program, Step, exclusive, only_rank_zero
 from envdoctor.checks.context import Context
+from envdoctor.checks.python import data, generators
 from envdoctor.checks.python.common import anchored, finding, short
 from envdoctor.checks.python.intent import trains
 from envdoctor.checks.python.patterns import fits_target, named
@@ -26,17 +27,14 @@ TRAINING = regex(r"(?i)train|tune|fit")
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """All that is wrong with the seeds of the training that a file starts."""
-    from envdoctor.checks.python import data as call_data
-    from envdoctor.checks.python import generators as call_generators
-
     assert context.programs is not None
     program = context.programs.of(context.facts)
     if program is None or not trains(program) or _no_training(program.path):
         return
     streams = program_streams(rule.parameters, program)
     yield from _unseeded(rule, context, program, streams)
-    yield from call_generators.check(rule, context, program)
-    yield from call_data.check(rule, context, program, streams)
+    yield from generators.check(rule, context, program)
+    yield from data.check(rule, context, program, streams)
 
 
 def _no_training(path: str) -> bool:

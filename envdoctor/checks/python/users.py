@@ -10,6 +10,7 @@ from envdoctor.analysis.python.modules import Modules
 from envdoctor.checks.context import Context
 from envdoctor.checks.python.intent import LEVELS, asked_for, launch_settings, wishes
 from envdoctor.checks.python.options import choices
+from envdoctor.readers.kinds import PYTHON
 
 MOST_PROGRAMS = 300
 """Programs that are followed to see whether one of them asks for determinism."""
@@ -23,7 +24,7 @@ def loaders(context: Context, modules: Iterable[str]) -> Iterator[Program]:
     member = rf"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t][^#\n]*\b(?:{last})\b"
     library = rf"\b(?:lib)?(?:{last})[\w.-]*\.so\b"
     pattern = re.compile(f"{package}|{member}|{library}", re.MULTILINE) if words else None
-    own = (context.facts.path,) if context.facts.kind in ("python", "notebook") else ()
+    own = (context.facts.path,) if context.facts.kind in PYTHON else ()
     yield from using(context, pattern, own)
 
 

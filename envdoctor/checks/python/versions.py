@@ -16,6 +16,7 @@ from envdoctor.core.target import Target
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 TESTED = regex(r"(?i)hasattr|version|getattr|parse\(|inspect|is_available|supports?|has_")
 """A condition that asks whether the name is there; what stands under it is not judged."""
@@ -28,7 +29,7 @@ def _known() -> Table:
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Calls and assignments of names that came later than the target's release, or had gone before it."""
-    if context.facts.kind not in ("python", "notebook"):
+    if context.facts.kind not in PYTHON:
         return
     for call in context.facts.calls:
         for _, data in _known().of(call):

@@ -15,6 +15,7 @@ from envdoctor.core.facts import Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.readers.kinds import PYTHON
 
 MOST_COMMANDS = 40
 PYXIS = ("NVIDIA/pyxis@1075199:README.md",)
@@ -109,13 +110,13 @@ def _programs(context: UnitContext) -> Iterator[tuple[FileFacts, dict[str, Setti
     """The programs that a unit starts, with what they are given, and a program with what it writes itself."""
     unit = context.unit
     for index, entry in list(unit.entries.items())[:MOST_COMMANDS]:
-        if entry.kind in ("python", "notebook"):
+        if entry.kind in PYTHON:
             command = unit.commands[index]
             there = unit.steps[command.at]
             held = environment.at(unit.steps, command.at, there.scope, there.branch)
             given = {name: h.last for name, h in held.items() if h.exported == "yes" and value_of(h) is not None}
             yield entry, {**given, **{s.name: s for s in command.given if s.op == "set"}}
-    if unit.facts.kind in ("python", "notebook"):
+    if unit.facts.kind in PYTHON:
         own = [s for s in unit.facts.settings if s.channel == "python-environ" and s.op == "set" and not s.branch]
         yield unit.facts, {s.name: s for s in own if s.value.kind == "literal" and not s.guarded}
 

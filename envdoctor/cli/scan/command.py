@@ -151,10 +151,15 @@ def _against_baseline(arguments: argparse.Namespace, result: Result, files: Sequ
 
     scope = baseline.Scope(setup.base, files, {rule.name for rule in setup.rules})
     if arguments.baseline is not None:
-        return baseline.apply(baseline.load(arguments.baseline), result, scope)
-    if result.errors:
+        held = baseline.load(arguments.baseline)
+    elif result.errors:
         raise UserError(f"{arguments.write_baseline}: not written: {result.errors[0]}")
-    return baseline.apply(baseline.write(arguments.write_baseline, result, scope), result, scope)
+    else:
+        held = baseline.write(arguments.write_baseline, result.findings, scope)
+    every = len(result.findings)
+    result.findings, notices = baseline.apply(held, result.findings, scope)
+    result.summary |= {**summed(result.findings), "baseline": {"held": every - len(result.findings)}}
+    return notices
 
 
 def _only_changed(revision: str, result: Result, setup: Setup) -> None:

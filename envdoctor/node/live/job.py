@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.node.probes.base import Facts
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.libraries.search import FILE_NAME, library_in_use
-from envdoctor.node.probes.masks import MASKED, is_credential
 from envdoctor.node.probes.node import GPU_LIBRARY
 from envdoctor.node.probes.process import read_environment, read_mapped
 

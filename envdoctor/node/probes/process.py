@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.facts import Channel, Op, Setting, Value
 from envdoctor.node.probes.base import Absent, Facts, ProbeFailed, View
 from envdoctor.node.probes.files import NodeFiles
-from envdoctor.node.probes.masks import MASKED, is_credential
 
 FAMILIES = (
     "NCCL_", "RCCL_", "MSCCL", "TORCH_NCCL_", "HSA_", "HIP_", "ROCM_", "ROCR_", "GPU_", "AMD_", "MIOPEN_", "ROCBLAS_",

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.node.probes.base import Depth
 from envdoctor.node.probes.children import canonical
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host import acs
-from envdoctor.node.probes.masks import MASKED, is_credential
 from envdoctor.node.probes.node import GPU_LIBRARY, examine
 from envdoctor.node.probes.process import PATH_VARIABLES, in_families, parse_environ
 from envdoctor.node.probes.report import Node

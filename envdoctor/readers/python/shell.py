@@ -33,7 +33,7 @@ List = ast.List | ast.Tuple
 
 
 class Shell:
-    """What was gathered from one file; `settle` reads it."""
+    """What was gathered from one file; `commands.Commands` reads it."""
 
     __slots__ = ("_hints", "emit", "lists", "runs", "statements")
 
@@ -66,13 +66,6 @@ class Shell:
             at = bisect_left(self._hints, start)
             if at < len(self._hints) and self._hints[at] < end:
                 self.statements.append((node, where))
-
-    def settle(self) -> None:
-        """Read what was gathered."""
-        if self.runs or self.lists or self.statements:
-            from envdoctor.readers.python.commands import Commands
-
-            Commands(self.emit).read(self.runs, self.lists, self.statements)
 
 
 def hint_offsets(text: str) -> list[int]:

@@ -48,9 +48,17 @@ class Walk:
         try:
             self.given.finish()
             Settler(self.emit, self.mappings).settle()
-            self.shell.settle()
+            self._settle_shell()
         except RecursionError:
             self._too_deep(self.emit.outline.statements[-1][0])
+
+    def _settle_shell(self) -> None:
+        """Read shell text and commands; most files have none, and the module that reads them is large."""
+        shell = self.shell
+        if shell.runs or shell.lists or shell.statements:
+            from envdoctor.readers.python.commands import Commands
+
+            Commands(self.emit).read(shell.runs, shell.lists, shell.statements)
 
     def _too_deep(self, statement: ast.stmt) -> None:
         message = "nested too deeply; the settings in it were not all read"

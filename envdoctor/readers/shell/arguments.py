@@ -9,8 +9,8 @@ from envdoctor.core.facts import Channel, Exported, Op
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import assignments as shell_assignments
-from envdoctor.readers.shell.launcher_table import ENVIRONMENT_LIST, SHELLS, TWO_VALUES
-from envdoctor.readers.shell.launchers import Form, Launcher, Option, by_program
+from envdoctor.readers.shell.launchers import ENVIRONMENT_LIST, SHELLS, TWO_VALUES, Form, Launcher, Option, by_program
+from envdoctor.readers.shell.scripts import embed_script
 from envdoctor.readers.shell.state import Context, State
 from envdoctor.readers.shell.syntax.words import Word
 
@@ -179,8 +179,6 @@ def state_arguments(state: State, name: str, arguments: Sequence[Argument], inne
         if argument.form in ("env-file", "configuration"):
             state.inclusion(argument.form, argument.words[0], context)
         elif argument.form == "script":
-            from envdoctor.readers.shell.run import embed_script
-
             embed_script(state, argument.words[0], context, name)
         elif argument.form == "json":
             _json(state, argument, name, inner)

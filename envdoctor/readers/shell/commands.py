@@ -22,8 +22,7 @@ from envdoctor.readers.shell import (
 from envdoctor.readers.shell import (
     uses as shell_uses,
 )
-from envdoctor.readers.shell.launcher_table import SHELLS
-from envdoctor.readers.shell.launchers import by_program
+from envdoctor.readers.shell.launchers import SHELLS, by_program
 from envdoctor.readers.shell.state import Context, State
 from envdoctor.readers.shell.syntax import repair as shell_repair
 from envdoctor.readers.shell.syntax.words import Word, joined, read_word

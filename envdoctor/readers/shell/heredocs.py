@@ -26,7 +26,7 @@ from envdoctor.readers.shell import (
     uses as shell_uses,
 )
 from envdoctor.readers.shell.commands import words_of
-from envdoctor.readers.shell.launcher_table import SHELLS
+from envdoctor.readers.shell.launchers import SHELLS
 from envdoctor.readers.shell.state import Context, Definition, Output, State
 from envdoctor.readers.shell.syntax import repair as shell_repair
 from envdoctor.readers.shell.syntax.words import Expansion, Word, read_word

@@ -1,4 +1,7 @@
-"""How a program finds its row of the launcher table, which stands in `rules/launchers/*.toml`."""
+"""How a program finds its row of the launcher table, and words of commands that no launcher's own file names.
+
+What each launcher does with its words stands in `rules/launchers/*.toml`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,14 @@ from envdoctor.knowledge.launchers import Command as Launcher
 from envdoctor.knowledge.launchers import Form, Inner, Option, load_launchers
 
 __all__ = ["Form", "Inner", "Launcher", "Option", "by_program", "module_launchers"]
+
+SHELLS = ("bash", "sh", "zsh", "ksh", "dash", "ash")
+TWO_VALUES = frozenset(("-mca", "--mca", "-gmca", "--gmca", "--prtemca", "--pmixmca", "-pmca", "--omca"))
+"""Open MPI flags that take a parameter and its value."""
+ENVIRONMENT_LIST = "mca_base_env_list"
+"""The MCA parameter whose value is a list of variables, `;` between them."""
+LIKE = {"docker": "docker", "podman": "podman", "mpirun": "mpirun", "mpiexec": "mpiexec", "torchrun": "torchrun"}
+"""Part of a name -> the program that a function or variable of such a name stands for (`$MPIRUN`, `run_docker`)."""
 
 
 @cache

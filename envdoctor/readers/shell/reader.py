@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from envdoctor.core.facts import FileFacts, Problem
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
-from envdoctor.readers.shared.embedded import deeper, read_embedded
+from envdoctor.readers.shared.embedded import read_embedded
 from envdoctor.readers.shell import directives as shell_directives
 from envdoctor.readers.shell import recovery as shell_recovery
 from envdoctor.readers.shell.state import MOST_FACTS, Context, FullError, State, Surroundings
@@ -40,12 +40,6 @@ def read(source: Source, kind: str) -> FileFacts:
     if _CSH.match(source.text):
         return read_embedded(source, "csh", 0)
     return read_around(source, Surroundings())
-
-
-def read_inside(source: Source, around: Surroundings) -> FileFacts:
-    """Facts of shell text inside shell text, which knows the variables of the text around it."""
-    with deeper() as allowed:
-        return read_around(source, around) if allowed else FileFacts(source.path, "shell")
 
 
 def read_around(source: Source, around: Surroundings) -> FileFacts:
@@ -79,7 +73,7 @@ def read_around(source: Source, around: Surroundings) -> FileFacts:
 
 def _state(source: Source, masked: Masked, around: Surroundings) -> State:
     around = Surroundings(around.order, around.scope, around.branch, dict(around.definitions), dict(around.loops))
-    state = State(source, masked, around)
+    state = State(source, masked, around, read_around)
     shell_directives.directives(state, Context(around.scope, around.branch))
     return state
 
@@ -109,7 +103,7 @@ def _by_lines(source: Source, masked: Masked, around: Surroundings) -> FileFacts
     walker = Walker(state)
     context = Context(around.scope, around.branch, recovered=True)
     try:
-        for root in shell_recovery.lines(walker, 0, len(source.text)):
+        for root in shell_recovery.lines(state, 0, len(source.text)):
             walker.walk(root, context)
     except FullError:
         state.problem(f"more than {MOST_FACTS:,} facts; the rest is left out", 0, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.core.regexes import regex
@@ -12,8 +12,8 @@ from envdoctor.readers.shell.syntax.parse import parse_part
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from envdoctor.readers.shell.walk import Walker
-
+Push = Callable[["Sequence[Node]", Context], None]
+"""Says that nodes are to be visited next."""
 MOST_PROBLEMS = 20
 MOST_LINES = 20_000
 LONGEST_LINE = 20_000
@@ -25,26 +25,26 @@ _STATEMENTS = frozenset((
 _CONTINUED = regex(r"(?:[^\n]*\\\n)*[^\n]*")
 
 
-def recover(walker: Walker, node: Node, context: Context) -> None:
+def recover(state: State, push: Push, node: Node, context: Context) -> None:
     """Visit what is whole inside an error; the lines in between are parsed one by one."""
     if context.recovered:
-        walker.push(node.named_children, context)
+        push(node.named_children, context)
         return
     inner = Context(context.scope, context.branch, context.output, context.depth, recovered=True)
     whole = [child for child in node.named_children if child.type in _STATEMENTS and not child.has_error]
     visits: list[Node] = []
     at = node.start_byte
     for child in whole:
-        visits += lines(walker, at, child.start_byte)
+        visits += lines(state, at, child.start_byte)
         visits.append(child)
         at = max(at, child.end_byte)
-    visits += lines(walker, at, node.end_byte)
-    walker.push(visits, inner)
+    visits += lines(state, at, node.end_byte)
+    push(visits, inner)
 
 
-def lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
+def lines(state: State, start: int, end: int) -> Iterator[Node]:
     """The trees of the lines of a gap, each parsed for itself."""
-    text = walker.state.text
+    text = state.text
     for _ in range(MOST_LINES):
         if start >= end:
             return
@@ -52,7 +52,7 @@ def lines(walker: Walker, start: int, end: int) -> Iterator[Node]:
         stop = match.end() if match else end
         line = text[start:stop]
         if stop - start <= LONGEST_LINE and ("=" in line or "$" in line or "x" in line) and line.strip():
-            yield parse_part(walker.state.masked.data, start, stop).root_node
+            yield parse_part(state.masked.data, start, stop).root_node
         start = stop + 1
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envdoctor.core.facts import Branch, Place, Scope
+from envdoctor.core.facts import Place, Scope
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import arguments as shell_arguments
 from envdoctor.readers.shell import assignments as shell_assignments
-from envdoctor.readers.shell.launcher_table import LIKE, SHELLS
-from envdoctor.readers.shell.launchers import Launcher, by_program, module_launchers
+from envdoctor.readers.shell.launchers import LIKE, SHELLS, Launcher, by_program, module_launchers
+from envdoctor.readers.shell.scripts import embed_script, narrowed
 from envdoctor.readers.shell.state import Context, State, span_place
 from envdoctor.readers.shell.syntax.words import Word, joined
 
@@ -130,7 +130,7 @@ def _variable(state: State, name: str, words: list[Word], context: Context) -> S
         return ()
     result: list[tuple[list[Word], Context]] = []
     for alternative in alternatives:
-        inner = _narrowed(context, alternative[0].branch)
+        inner = narrowed(context, alternative[0].branch)
         if len(alternative) == 1 and _SHELL_TEXT.search(_SUBSTITUTED.sub("", alternative[0].text)):
             state.embed(alternative[0].as_source(), "shell", inner.scope, inner.branch)
         else:
@@ -146,11 +146,6 @@ def _fallback(word: Word) -> list[list[Word]]:
     if word.expansions[0].kind != "default" or not operand or re.search(r"[$`\"'\\]", operand):
         return []
     return [[word.part(len(word.text) - 1 - len(operand), len(word.text) - 1)]]
-
-
-def _narrowed(context: Context, branch: tuple[Branch, ...]) -> Context:
-    more = tuple(b for b in branch if b not in context.branch)
-    return context.within(context.branch + more) if more else context
 
 
 def _quoted_command(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
@@ -176,18 +171,6 @@ def _shell(state: State, program: str, words: list[Word], context: Context) -> S
         state.launch(program, texts(words), _span(words), context, texts(words[at:]))
         state.inclusion("run", words[at], context)
     return ()
-
-
-def embed_script(state: State, word: Word, context: Context, what: str) -> None:
-    """Read text that another shell runs; `$CMD` is what the variable holds."""
-    scope = context.scope
-    if scope.kind != "container" or not scope.name:
-        scope = Scope("subshell", state.scope_name(what, word.start) if word.source is state.source else what)
-    name = word.variable()
-    pieces = [a[0] for a in state.alternatives(name) if len(a) == 1] if name else []
-    for piece in pieces or [word]:
-        inner = _narrowed(context, piece.branch)
-        state.embed_word(piece, "shell", scope, inner.branch)
 
 
 def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from envdoctor.core.facts import (
     Branch,
@@ -23,7 +23,7 @@ from envdoctor.core.facts import (
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
-from envdoctor.readers.shared.embedded import MappedSource, merge, next_order, read_embedded
+from envdoctor.readers.shared.embedded import MappedSource, deeper, merge, next_order, read_embedded
 from envdoctor.readers.shell.syntax.mask import Masked
 from envdoctor.readers.shell.syntax.words import Word, value_of
 
@@ -102,15 +102,20 @@ class Surroundings:
     loops: dict[str, list[Word]] = field(default_factory=dict)
 
 
+ReadAround = Callable[[Source, Surroundings], FileFacts]
+"""Reads shell text in given surroundings: shell text inside shell text knows the variables around it."""
+
+
 class State:
     """The facts found so far, and what is known of variables, options and order."""
 
-    def __init__(self, source: Source, masked: Masked, around: Surroundings) -> None:
+    def __init__(self, source: Source, masked: Masked, around: Surroundings, read: ReadAround) -> None:
         self.source = source
         self.text = source.text
         self.masked = masked
         self.facts = FileFacts(source.path, "shell")
         self.around = around
+        self._read = read
         self.order = around.order
         self.definitions = around.definitions
         self.loops = around.loops
@@ -278,9 +283,8 @@ class State:
             return
         if kind == "shell":
             around = Surroundings(self.order, scope, branch, dict(self.definitions), dict(self.loops))
-            from envdoctor.readers.shell import reader as shell
-
-            facts = shell.read_inside(source, around)
+            with deeper() as allowed:
+                facts = self._read(source, around) if allowed else FileFacts(source.path, "shell")
         else:
             facts = read_embedded(source, kind, self.order, scope, branch)
         self.order = next_order(facts, self.order)

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from envdoctor.core.regexes import regex
 from envdoctor.readers.kinds import kind_of, shebang_kind
-from envdoctor.readers.shell.launcher_table import SHELLS
+from envdoctor.readers.shell.launchers import SHELLS
 
 NOWHERE = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "&1", "&2")
 _NO_SETTINGS = {".log", ".txt", ".md", ".rst", ".csv", ".tsv", ".html", ".out", ".err", ".json", ".jsonl", ".xml"}

@@ -24,6 +24,7 @@ from envdoctor.readers.shell import (
 from envdoctor.readers.shell import (
     uses as shell_uses,
 )
+from envdoctor.readers.shell.recovery import recover
 from envdoctor.readers.shell.state import Context, Output, State
 from envdoctor.readers.shell.syntax.repair import REDIRECTS
 
@@ -309,9 +310,7 @@ def _test(walker: Walker, node: Node, context: Context) -> None:
 
 
 def _error(walker: Walker, node: Node, context: Context) -> None:
-    from envdoctor.readers.shell import recovery as shell_recovery
-
-    shell_recovery.recover(walker, node, context)
+    recover(walker.state, walker.push, node, context)
 
 
 HANDLERS: dict[str, Callable[[Walker, Node, Context], None]] = {
