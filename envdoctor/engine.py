@@ -20,6 +20,7 @@ from envdoctor.knowledge.rulebook import Rule, Rulebook
 from envdoctor.project import suppressions
 from envdoctor.project.config import Complaint
 from envdoctor.project.config_paths import ByPath
+from envdoctor.readers.store import Triggers
 
 if TYPE_CHECKING:
     from envdoctor.analysis.python.programs import Programs
@@ -75,9 +76,18 @@ def selected(rulebook: Iterable[Rule], select: Sequence[str], ignore: Sequence[s
     return [r for r in rulebook if (strength(r, select) if select else 1) > strength(r, ignore)]
 
 
-def entry_triggers(rules: Iterable[Rule]) -> tuple[bytes, ...]:
-    """Tokens that make a program worth following, as the rules about calls name them."""
-    return tuple(sorted({t.encode() for rule in rules for t in rule.parameters.get("entry_triggers", ())}))
+def triggers(rules: Iterable[Rule], catalog: Catalog) -> Triggers:
+    """Tokens that make a file worth reading for some rules: of rules and variables, and of entries of programs."""
+    rules = list(rules)
+    names = {t.encode() for rule in rules for t in rule.triggers} | set(catalog.triggers())
+    entries = {t.encode() for rule in rules for t in rule.parameters.get("entry_triggers", ())}
+    return Triggers(shortest(names), tuple(sorted(entries)))
+
+
+def shortest(tokens: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The tokens in order, without those that hold another one: a file with such a one is found by the other."""
+    every = sorted(set(tokens))
+    return tuple(t for t in every if not any(other in t for other in every if other != t))
 
 
 def _follows(rule: Rule) -> bool:
@@ -123,17 +133,16 @@ class Engine:
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
         """Read and judge `paths`; the rest of the project is context."""
-        self.project.entry_triggers = entry_triggers(self.rules)
         paths = list(paths)
-        read = [facts for path in self.watch(paths, "reading") if (facts := self.project.read(path)) is not None]
+        read = [facts for path in self.watch(paths, "reading") if (facts := self.project.facts.read(path)) is not None]
         found: list[Finding] = []
         reported = set(paths)
         if any(_follows(r) for r in self.rules):
-            with self.internal.guard(self.project.root.as_posix(), "looking for programs in it"):
+            with self.internal.guard(self.project.files.name, "looking for programs in it"):
                 self._programs = self.project.programs()
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
-        with self.internal.guard(self.project.root.as_posix(), "judging launches"):
+        with self.internal.guard(self.project.files.name, "judging launches"):
             found += self._judge_units(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
@@ -148,7 +157,7 @@ class Engine:
         """Files without a trigger of their own that a program runs and that something was found in."""
         seen = {facts.path for facts in read}
         paths = sorted({f.place.path for f in found} - seen)
-        return [facts for path in paths if (facts := self.project.context(path)) is not None]
+        return [facts for path in paths if (facts := self.project.facts.whole(path)) is not None]
 
     def _judge_file(self, facts: FileFacts) -> list[Finding]:
         if not facts.settings and not facts.calls and not facts.launches:
@@ -168,11 +177,11 @@ class Engine:
 
     def errors(self) -> list[str]:
         """What could not be done so far."""
-        return [*self.project.errors, *self.internal.messages()]
+        return [*self.project.files.errors, *self.internal.messages()]
 
     def _target(self, path: str) -> Target:
         with self.internal.guard(path, "looking for what it runs on"):
-            return self.project.target(path)
+            return self.project.targets.of(path)
         return UNKNOWN
 
     def level_of(self, path: str) -> str:
@@ -207,7 +216,7 @@ class Engine:
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
         exempt = {r.name for r in self.rules if r.parameters.get("unless_private")}
-        private = self.project.private({f.variable for f in found if f.name in exempt and f.variable})
+        private = self.project.private.among({f.variable for f in found if f.name in exempt and f.variable})
         return [f for f in found if not (f.name in exempt and f.variable in private)]
 
     def _suppress(self, found: list[Finding], read: Sequence[FileFacts]) -> list[Finding]:
@@ -221,7 +230,7 @@ class Engine:
         for facts in read:
             mine = by_path.pop(facts.path, [])
             with self.internal.guard(facts.path, "reading its ignore comments"):
-                ignores = suppressions.ignores_in(facts.path, self.project.text(facts.path))
+                ignores = suppressions.ignores_in(facts.path, self.project.files.text(facts.path))
                 mine = suppressions.apply(mine, ignores)
                 # Where something was left undone, nobody knows what a comment would silence.
                 if any(r.name == "unused-ignore" for r in self.rules) and not self.internal:
@@ -259,7 +268,7 @@ class Engine:
         return Result(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)
 
     def _line(self, path: str, number: int) -> str | None:
-        lines = self.project.text(path).split("\n")
+        lines = self.project.files.text(path).split("\n")
         return lines[number - 1] if 0 < number <= len(lines) else None
 
 

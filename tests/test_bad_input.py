@@ -85,13 +85,14 @@ def test_an_unreadable_file(tree: Tree) -> None:
 
 
 def test_a_file_that_vanishes_is_an_error_with_its_name(tree: Tree) -> None:
-    from envdoctor.analysis.project import Project
+    from envdoctor.analysis.project import open_project
+    from envdoctor.readers.store import Triggers
 
     root = tree({"a.sh": GHOST})
-    project = Project(root, root, triggers=(b"NCCL_",))
+    project = open_project(root, root, Triggers((b"NCCL_",)))
     (root / "a.sh").unlink()
-    assert project.read("a.sh") is None
-    assert project.errors == ["a.sh: cannot be read: No such file or directory"]
+    assert project.facts.read("a.sh") is None
+    assert project.files.errors == ["a.sh: cannot be read: No such file or directory"]
 
 
 def test_control_characters_do_not_reach_the_terminal(tree: Tree) -> None:

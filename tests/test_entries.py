@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.analysis.project import Project
+from envdoctor.analysis.project import open_project
 from envdoctor.analysis.python.entries import Program, exclusive, only_rank_zero
 from envdoctor.core.facts import Branch
 
@@ -15,8 +15,8 @@ Tree = Callable[[Mapping[str, str]], Path]
 
 
 def program(root: Path, entry: str = "train.py") -> Program | None:
-    project = Project(root, root)
-    facts = project.context(entry)
+    project = open_project(root, root)
+    facts = project.facts.whole(entry)
     assert facts is not None
     return project.programs().of(facts)
 
@@ -212,7 +212,7 @@ LAUNCHES = [
 def test_programs_of_a_launch(tree: Tree, words: list[str], path: str, there: bool) -> None:
     code = "import torch\ntorch.rand(1)\n"
     root = tree({"train.py": code, "jobs/__init__.py": "", "jobs/fit.py": code})
-    programs = Project(root, root).programs()
+    programs = open_project(root, root).programs()
     assert bool(list(programs.launched(words, path))) == there
 
 

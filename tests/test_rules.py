@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from node_trees import edited, judged
 
-from envdoctor.analysis.project import Project
-from envdoctor.engine import Engine, one_fault_one_finding
+from envdoctor.analysis.project import open_project
+from envdoctor.engine import Engine, one_fault_one_finding, triggers
 from envdoctor.knowledge import rulebook
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.kinds import RuleError
@@ -27,9 +27,9 @@ NODE_EXAMPLES = [item for item in EVERY if item[2].node]
 def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | None]]:
     """(line, rule name, variable) for the example's own file."""
     catalog = load_catalog()
-    triggers = {t.encode() for rule in BOOK for t in rule.triggers} | set(catalog.triggers())
+    wanted = triggers(BOOK, catalog)
     target = parse_target(example.target) if example.target else None
-    project = Project(root, root, (), target, tuple(triggers))
+    project = open_project(root, root, wanted, target=target)
     engine = Engine(project, catalog, BOOK, list(BOOK), level=example.level or load(root).level)
     result = engine.judge(find(["."], root).files, load(root).complaints)
     return [(f.place.line, f.name, f.variable) for f in result.findings if f.place.path == example.file]

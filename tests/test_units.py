@@ -14,18 +14,19 @@ from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.build import batch_words, build
 from envdoctor.analysis.process.model import Step, Unit
 from envdoctor.analysis.process.show import lines
-from envdoctor.analysis.project import Project
+from envdoctor.analysis.project import open_project
 from envdoctor.analysis.references.paths import Tree, expanded, module_files
 from envdoctor.core.facts import Branch, Call, Place, Scope, Setting, Value
 from envdoctor.knowledge.launchers import load_launchers
+from envdoctor.readers.store import Triggers
 
 Tree_ = Callable[[Mapping[str, str]], Path]
 
 
 def units_of(root: Path, *paths: str) -> dict[str, Unit]:
     """The units of some files (default: all), by path."""
-    project = Project(root, root, (), None, (b"",))
-    read = [facts for path in (paths or project.files()) if (facts := project.read(path)) is not None]
+    project = open_project(root, root, Triggers((b"",)))
+    read = [facts for path in (paths or project.files.paths()) if (facts := project.facts.read(path)) is not None]
     return {unit.path: unit for unit in build(project, read)}
 
 

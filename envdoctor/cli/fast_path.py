@@ -176,16 +176,12 @@ def _mark(signature: str, tokens: Sequence[bytes]) -> bytes:
 
 def _keep_triggers(base: str, signature: str) -> None:
     """Leave the tokens of all rules and variables for the next scan; those that hold another one add nothing."""
-    from envdoctor.analysis.project import shortest
-    from envdoctor.engine import entry_triggers
+    from envdoctor.engine import shortest, triggers
     from envdoctor.knowledge.catalog.load import load_catalog
     from envdoctor.knowledge.rulebook import load_rulebook
 
-    rules = load_rulebook()
-    every = {t.encode() for rule in rules for t in rule.triggers}.union(
-        load_catalog().triggers(), entry_triggers(rules)
-    )
-    tokens = shortest(every)
+    wanted = triggers(load_rulebook(), load_catalog())
+    tokens = shortest((*wanted.names, *wanted.entries))
     results.write(f"{base}/{TRIGGERS}-{signature}", b"\0".join([_mark(signature, tokens), *tokens]))
 
 

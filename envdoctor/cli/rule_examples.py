@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from envdoctor.analysis.project import Project
+from envdoctor.analysis.project import open_project
 from envdoctor.core.records import dataclass
-from envdoctor.engine import Engine
+from envdoctor.engine import Engine, triggers
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.rulebook import Example, Rule, Rulebook
 from envdoctor.knowledge.targets.given import parse_target
@@ -62,10 +62,9 @@ def said_of(rule: Rule, example: Example, root: Path, book: Rulebook, catalog: C
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code.lstrip("\n"), encoding="utf-8")
     target = parse_target(example.target) if example.target else None
-    triggers = {t.encode() for one in book for t in one.triggers} | set(catalog.triggers())
-    project = Project(root, root, (), target, tuple(sorted(triggers)))
+    tree = open_project(root, root, triggers(book, catalog), target=target)
     settings = config.load(root)
-    engine = Engine(project, catalog, book, list(book), show_hints=rule.severity == "info")
+    engine = Engine(tree, catalog, book, list(book), show_hints=rule.severity == "info")
     engine.level = example.level or settings.level
     result = engine.judge(discovery.find([str(root)], root).files, settings.complaints)
     mine = [f for f in result.findings if f.name == rule.name and f.place.path == example.file]

@@ -48,18 +48,18 @@ class _Files:
         if path not in self.now:
             self.first.setdefault(path, read(engine, path))
         source = FileBytes(path, self.now.get(path, self.first[path]))
-        if source.text != engine.project.text(path):
+        if source.text != engine.project.files.text(path):
             raise FixRefused("changed since it was scanned")
         return source
 
 
 def read(engine: Engine, path: str) -> bytes:
     """The bytes of a file, on the disk or from standard input. `FixRefused`: it cannot be read."""
-    given = engine.project.overlay.get(path)
+    given = engine.project.files.overlay.get(path)
     if given is not None:
         return given
     try:
-        return (engine.project.base / path).read_bytes()
+        return (engine.project.files.base / path).read_bytes()
     except OSError as error:
         raise FixRefused(error.strerror or "cannot be read") from error
 

@@ -31,6 +31,11 @@ _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
 
 Make = Callable[[Finding, FileFacts], "Fix | None"]
+WITH_LIBCST = {
+    "switches": "envdoctor.fixes.python.switches", "moves": "envdoctor.fixes.python.moves",
+    "seeds": "envdoctor.fixes.python.seeds",
+}  # fmt: skip
+"""Modules that work on Python through libcst, imported where a fix needs one."""
 IN_PYTHON = ("python-environ", "child-environment", "runtime-env")
 """Channels of what Python code gives."""
 OF_SETTINGS = (
@@ -62,14 +67,14 @@ class Fixer:
     def attach(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, each with its fix where there is a plain one."""
         findings = list(findings)
-        with self.project.internal.guard(self.project.root.as_posix(), "looking for fixes"):
+        with self.project.internal.guard(self.project.files.name, "looking for fixes"):
             self._reseeding = {f.place.path for f in findings if f.name == "unseeded-rng" and f.help in RESEEDING}
             return [self._guarded(finding) for finding in findings]
         return findings
 
     def _guarded(self, finding: Finding) -> Finding:
         """A finding with its fix; without one where that fails, or where not all is known of what it is about."""
-        if finding.variable and self.project.mentioned_unread(finding.variable):
+        if finding.variable and self.project.references.mentioned_unread(finding.variable):
             return replace(finding, fix=None)
         with self.project.internal.guard(finding.place.path, f"looking for a fix of {finding.name}"):
             return self._with_fix(finding)
@@ -78,7 +83,7 @@ class Fixer:
     def lines(self, path: str) -> list[str]:
         """The lines of a file, as places count them."""
         if path not in self._lines:
-            self._lines[path] = self.project.text(path).split("\n")
+            self._lines[path] = self.project.files.text(path).split("\n")
         return self._lines[path]
 
     def _with_fix(self, finding: Finding) -> Finding:
@@ -93,7 +98,7 @@ class Fixer:
             return finding
         if not self.unsafe and finding.name not in SAFE:
             return replace(finding, fix=None)
-        facts = self.project.read(finding.place.path) or self.project.context(finding.place.path)
+        facts = self.project.facts.read(finding.place.path) or self.project.facts.whole(finding.place.path)
         if facts is None:
             return replace(finding, fix=None)
         try:
@@ -149,7 +154,7 @@ class Fixer:
         from envdoctor.fixes.python import remove as remove_python
 
         if facts.kind == "python":
-            edit = remove_python.removal(setting, self.project.text(facts.path))
+            edit = remove_python.removal(setting, self.project.files.text(facts.path))
             return (edit,) if edit is not None else ()
         cells = self._cells(facts.path)
         mapped = cells.setting(setting)
@@ -161,7 +166,7 @@ class Fixer:
         """The Python of a notebook as one program."""
         from envdoctor.fixes import notebook
 
-        return notebook.program(path, self.project.text(path))
+        return notebook.program(path, self.project.files.text(path))
 
     def _only_settings(self, name: str, facts: FileFacts) -> bool:
         """Every mention of a name in the file, comments aside, is in one of its settings: nothing else hangs on it."""
@@ -212,7 +217,7 @@ class Fixer:
     def _is_read(self, real: str, setting: Setting, facts: FileFacts) -> bool:
         """The target is known to read the new name, it takes the same values, and nothing else goes by the old one."""
         old, new = self.catalog.variable(setting.name), self.catalog.variable(real)
-        versions = self.project.target(facts.path).versions
+        versions = self.project.targets.of(facts.path).versions
         if old is None or new is None or not old.deprecated_since:
             return False
         if not any(component in versions for component in old.deprecated_since):
@@ -224,7 +229,9 @@ class Fixer:
             return False
         if not self._only_settings(setting.name, facts):
             return False
-        return not self.project.mentioned(setting.name, facts.path)  # others may set it, read it or hand it on
+        return not self.project.references.mentioned(
+            setting.name, facts.path
+        )  # others may set it, read it or hand it on
 
     def _correct(self, finding: Finding, facts: FileFacts) -> Fix | None:
         from envdoctor.fixes import values
@@ -232,7 +239,7 @@ class Fixer:
         setting = self._setting(finding, facts)
         if setting is None:
             return None
-        found = values.correction(setting, self.lines(facts.path), self.catalog, self.project.target(facts.path))
+        found = values.correction(setting, self.lines(facts.path), self.catalog, self.project.targets.of(facts.path))
         if found is None:
             return None
         return Fix(f"write {setting.name}={found[0]}", (found[1],), safe=False)
@@ -263,7 +270,7 @@ class Fixer:
         self._with_block.add(facts.path)
         wanted = launches.settings_of(finding)
         description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
-        if facts.kind in PYTHON and (python := self._python("python_switches")):
+        if facts.kind in PYTHON and (python := self._python("switches")):
             found: Fix | None = python.environment(finding, wanted, self.tree)
             return found
         edit = launches.block(finding, facts, self.lines(facts.path))
@@ -271,7 +278,7 @@ class Fixer:
 
     def _move(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        if (python := self._python("python_moves")) is None:
+        if (python := self._python("moves")) is None:
             return None
         where = "out of the branch" if "on one rank only" in finding.message else "up"
         return _unsafe(f"move {finding.variable} {where}", python.above_reader(finding, self.tree))
@@ -279,13 +286,13 @@ class Fixer:
     def _seed(self, finding: Finding, facts: FileFacts) -> Fix | None:
         if facts.path in self._reseeding and finding.help not in RESEEDING:
             return None  # a seed is there, and gets its value first
-        python = self._python("python_seeds")
+        python = self._python("seeds")
         found: Fix | None = python.seeded(finding, self.tree, self._streams) if python is not None else None
         return found
 
     def _switch(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        python = self._python("python_switches")
+        python = self._python("switches")
         found: Fix | None = python.put_in(finding, self.tree) if python is not None else None
         return found
 
@@ -302,19 +309,19 @@ class Fixer:
             from envdoctor.fixes import launches
 
             return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
         return found
 
     def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
         return found
 
     def _python(self, module: str) -> Any:
         """A module that works on Python through libcst; None, and it is noted, where libcst is not installed."""
         try:
-            return importlib.import_module(f"envdoctor.fixes.{module}")
+            return importlib.import_module(WITH_LIBCST[module])
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
@@ -325,16 +332,16 @@ class Fixer:
         """A Python file of the project as libcst sees it; None for what is none, or cannot be parsed."""
         from envdoctor.fixes.python.tree import parse
 
-        facts = self.project.context(path)
+        facts = self.project.facts.whole(path)
         if facts is None or facts.kind not in PYTHON:
             return None
-        return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.text(path))
+        return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.files.text(path))
 
     def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
         """What the rule about seeds looks for, and the program that a file starts."""
         if self._programs is None:
             self._programs = self.project.programs()
-        facts = self.project.context(path)
+        facts = self.project.facts.whole(path)
         program = self._programs.of(facts) if facts is not None and facts.kind == "python" else None
         if program is None:
             return None

@@ -38,6 +38,7 @@ PROGRAMS = {
 }  # fmt: skip
 SCRIPTS = ("shell", "csh", "fish", "make", "justfile")
 """Kinds of files that start and source others."""
+PYTHON_SUFFIXES = (".py", ".ipynb")
 PYTHON = ("python", "notebook")
 """Kinds of files that are programs in Python."""
 MODULE_MARK = b"#%Module"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.analysis.project import Project
+from envdoctor.analysis.project import open_project
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Engine
+from envdoctor.engine import Engine, triggers
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
@@ -22,9 +22,9 @@ def judged(
     """What the rules about calls say of the files under `root`, which has to be the current folder."""
     catalog = load_catalog()
     chosen = [BOOK.named(name) for name in rules]
-    triggers = {t.encode() for rule in chosen for t in rule.triggers} | set(catalog.triggers())
+    wanted = triggers(chosen, catalog)
     fixed = parse_target(target) if target else None
-    project = Project(root, root, (), fixed, tuple(triggers))
+    project = open_project(root, root, wanted, target=fixed)
     engine = Engine(project, catalog, BOOK, chosen, hints, level=level)
     return engine.judge(find(["."], root).files).findings
 

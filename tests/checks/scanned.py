@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from envdoctor.analysis.project import Project
+from envdoctor.analysis.project import open_project
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Engine
+from envdoctor.engine import Engine, triggers
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
@@ -19,8 +19,8 @@ BOOK = load_rulebook()
 def findings(root: Path, *names: str, target: str = "") -> list[Finding]:
     """The findings of the named rules, hints left out, in order of their places."""
     catalog = load_catalog()
-    triggers = {t.encode() for rule in BOOK for t in rule.triggers} | set(catalog.triggers())
-    project = Project(root, root, (), parse_target(target) if target else None, tuple(triggers))
+    wanted = triggers(BOOK, catalog)
+    project = open_project(root, root, wanted, target=parse_target(target) if target else None)
     rules = [BOOK.named(name) for name in names]
     return Engine(project, catalog, BOOK, rules).judge(find([str(root)], root).files).findings
 

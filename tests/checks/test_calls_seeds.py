@@ -232,8 +232,8 @@ def test_a_library_is_not_blamed_for_what_its_user_leaves_out(tree: Tree, monkey
 
 
 def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    from envdoctor.analysis.project import Project
-    from envdoctor.engine import Engine
+    from envdoctor.analysis.project import open_project
+    from envdoctor.engine import Engine, triggers
     from envdoctor.knowledge.catalog.load import load_catalog
     from envdoctor.knowledge.rulebook import load_rulebook
 
@@ -241,9 +241,19 @@ def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch
                  "data.py": "import random\n\n\ndef load():\n    return random.random()\n"})  # fmt: skip
     monkeypatch.chdir(root)
     book = load_rulebook()
-    engine = Engine(Project(root, root), load_catalog(), book, [book.named("ED401")])
+    engine = Engine(
+        open_project(root, root, triggers([book.named("ED401")], load_catalog())),
+        load_catalog(),
+        book,
+        [book.named("ED401")],
+    )
     assert [f.place.path for f in engine.judge(["train.py", "data.py"]).findings] == ["data.py"]
-    engine = Engine(Project(root, root), load_catalog(), book, [book.named("ED401")])
+    engine = Engine(
+        open_project(root, root, triggers([book.named("ED401")], load_catalog())),
+        load_catalog(),
+        book,
+        [book.named("ED401")],
+    )
     assert engine.judge(["train.py"]).findings == []
 
 

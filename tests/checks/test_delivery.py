@@ -389,12 +389,13 @@ def test_old_rccl_reads_nccl_conf(tmp_path: Path) -> None:
 def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
     from scanned import BOOK
 
-    from envdoctor.analysis.project import Project
+    from envdoctor.analysis.project import open_project
     from envdoctor.engine import Engine
     from envdoctor.knowledge.catalog.load import load_catalog
+    from envdoctor.readers.store import Triggers
 
     root = write(tmp_path, {"run.sh": ". ./env.sh\ntorchrun train.py\n", "env.sh": "NCCL_ALGO=Ring\n"})
-    project = Project(root, root, (), None, (b"",))
+    project = open_project(root, root, Triggers((b"",)))
     engine = Engine(project, load_catalog(), BOOK, [BOOK.named("not-exported")])
     assert engine.judge(["run.sh"]).findings == []
     assert [f.place.path for f in engine.judge(["env.sh"]).findings] == ["env.sh"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from everything import KINDS, write_everything
 
-from envdoctor.analysis.project import Project
-from envdoctor.engine import Engine
+from envdoctor.analysis.project import open_project
+from envdoctor.engine import Engine, triggers
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.project.discovery import find
@@ -32,11 +32,11 @@ def test_nothing_is_upset_by_odd_characters(tmp_path: Path, kind: str) -> None:
     path = f"{kind}/{name}"
     write_everything(root)
     catalog, book = load_catalog(), load_rulebook()
-    triggers = tuple({t.encode() for rule in book for t in rule.triggers} | set(catalog.triggers()))
+    wanted = triggers(book, catalog)
     for number, odd in enumerate(ODD):
         for at in range(number % STEP, len(text) + 1, STEP):
             data = (text[:at] + odd + text[at:]).encode("utf-8", "surrogatepass")
-            project = Project(root / kind, root / kind, triggers=triggers, docs=True, overlay={name: data})
+            project = open_project(root / kind, root / kind, wanted, docs=True).edited({name: data})
             engine = Engine(project, catalog, book, list(book), show_hints=True)
             engine.judge(find([str(root / kind)], root / kind).files)
             assert project.internal.messages() == [], (path, odd, at)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from envdoctor.analysis.process.model import Command, Fact, Step, Unit
 from envdoctor.analysis.process.program import needles, programs_of
-from envdoctor.analysis.project import Project, is_test
-from envdoctor.analysis.references.paths import Tree, folder, module_files, program_files
+from envdoctor.analysis.project import Project
+from envdoctor.analysis.references.graph import References
+from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import Branch, FileFacts, Inclusion, Launch, Place, Scope, Setting, Use
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launchers import Launchers, load_launchers
+from envdoctor.project.files import is_test
 from envdoctor.readers.kinds import PYTHON, kind_of
 
 if TYPE_CHECKING:
@@ -43,21 +45,17 @@ class Builder:
     """Builds the units of one scan. Files of the project that a unit needs are read as context."""
 
     project: Project
-    tree: Tree = field(init=False)
     left: int = MOST_INCLUDED
     wanted: Callable[[str], Variable | None] | None = None
     launchers: Launchers = field(default_factory=load_launchers)
-
-    def __post_init__(self) -> None:
-        self.tree = Tree(self.project.base, self.project.root)
 
     def units(self, read: Sequence[FileFacts]) -> list[Unit]:
         """One unit for each file that sets or launches something, and for each that sources one that sets something."""
         mine = {facts.path: facts for facts in read if facts.settings or facts.launches or facts.calls}
         guard = self.project.internal.guard
-        with guard(self.project.root.as_posix(), "looking for scripts that belong together"):
+        with guard(self.project.files.name, "looking for scripts that belong together"):
             sourced = [facts.path for facts in mine.values() if self._is_sourced(facts)]
-            for facts in self._sourcing(sourced) if sourced else ():
+            for facts in self.references.sourcing(sourced) if sourced else ():
                 mine.setdefault(facts.path, facts)
             for facts in self._beside_nodes(mine):
                 mine.setdefault(facts.path, facts)
@@ -72,26 +70,20 @@ class Builder:
         nodes = [facts for facts in mine.values() if facts.kind == "shell" and _starts_a_node(facts)]
         folders = {folder(facts.path) for facts in nodes}
         found = []
-        for path in self.project.files() if folders else ():
+        for path in self.project.files.paths() if folders else ():
             shell = folder(path) in folders and kind_of(path) == "shell" and path not in mine
-            if shell and _NODE.search(self.project.text(path)):
-                found.append(self.project.context(path))
+            if shell and _NODE.search(self.project.files.text(path)):
+                found.append(self.project.facts.whole(path))
         return [facts for facts in found if facts is not None]
 
-    def _sourcing(self, paths: Sequence[str]) -> Iterator[FileFacts]:
-        """Shell scripts of the project that source one of some files."""
-        names = {path.rsplit("/", 1)[-1] for path in paths}
-        for path in self.project.files():
-            if kind_of(path) == "shell" and path not in paths:
-                text = self.project.text(path)
-                if any(name in text and _sources(text, name) for name in names):
-                    facts = self.project.context(path)
-                    if facts is not None:
-                        yield facts
+    @property
+    def references(self) -> References:
+        """What refers to what in the project."""
+        return self.project.references
 
     def unit(self, facts: FileFacts) -> Unit:
         """The unit of one file."""
-        unit = Unit(facts.path, facts, self.project.text(facts.path))
+        unit = Unit(facts.path, facts, self.project.files.text(facts.path))
         unit.steps = list(self._steps(facts, unit, Scope(), (), ()))[: MOST_STEPS + 1]
         unit.truncated = len(unit.steps) > MOST_STEPS
         unit.commands = commands_of(unit.steps)
@@ -101,7 +93,7 @@ class Builder:
             path = self._started(command.launch, known)
             if path is not None:
                 unit.started[index] = path
-                if (entry := self.project.read(path)) is not None:
+                if (entry := self.project.facts.read(path)) is not None:
                     unit.entries[index] = entry
         self._beside(unit, known)
         if facts.kind in PYTHON:
@@ -114,7 +106,7 @@ class Builder:
         if not written:
             return []
         if self.wanted is None:
-            return programs_of(facts, self._imported, self.project.text)
+            return programs_of(facts, self._imported, self.project.files.text)
         found = [variable for name in dict.fromkeys(written) if (variable := self.wanted(name)) is not None]
         words = needles(variable.read_at for variable in found) if not is_test(facts.path) else ()
         seen: set[str] = set()
@@ -124,7 +116,7 @@ class Builder:
             seen.update([module.path] if module is not None else [])
             return module
 
-        return programs_of(facts, followed, self.project.text) if found else []
+        return programs_of(facts, followed, self.project.files.text) if found else []
 
     def _is_sourced(self, facts: FileFacts) -> bool:
         """A shell file that launches nothing and sets something that matters: for the scripts that source it."""
@@ -140,7 +132,7 @@ class Builder:
         """The facts of a file in order, with those of sourced files at the `source` command."""
         known = _values(facts)
         ordered = in_order(facts)
-        inherited = through and _allexport(self.project.text(through[-1].place.path), through[-1].place.line)
+        inherited = through and _allexport(self.project.files.text(through[-1].place.path), through[-1].place.line)
         for at, fact in enumerate(ordered):
             if isinstance(fact, Setting) and inherited and fact.exported != "yes" and fact.channel != "argument":
                 fact = replace(fact, exported="yes")
@@ -156,13 +148,13 @@ class Builder:
         self, fact: Inclusion, facts: FileFacts, unit: Unit, known: Mapping[str, str | None],
         branch: tuple[Branch, ...], through: tuple[Inclusion, ...],
     ) -> Iterator[Step]:  # fmt: skip
-        path = self.tree.find(fact.target, folder(facts.path), known)
+        path = self.references.find(fact.target, folder(facts.path), known)
         if path is None or len(through) >= DEEPEST or self.left <= 0:
             unit.unresolved.append(fact)
             return
         if path == unit.path or any(i.place.path == path for i in through) or path == facts.path:
             return
-        inner = self.project.read(path)
+        inner = self.project.facts.read(path)
         if inner is None:
             return
         for step in self._steps(inner, unit, fact.scope, branch + fact.branch, (*through, fact)):
@@ -182,11 +174,10 @@ class Builder:
         home = folder(launch.place.path)
         words = launch.inner
         if launch.launcher in _PYTHON_LAUNCHERS and words[:1] == ("-m",) and len(words) > 1:
-            found = [p for p in program_files(words[1], launch.place.path) if self.tree.has(p)]
-            return found[0] if found else None
+            return self.references.program(words[1], launch.place.path)
         if not words or (launch.launcher not in _PYTHON_LAUNCHERS and not _is_script(launch, words[0])):
             return None
-        return self.tree.find(words[0], home, known)
+        return self.references.find(words[0], home, known)
 
     def _beside(self, unit: Unit, known: Mapping[str, str | None]) -> None:
         """Files that the launchers of a unit look at themselves: lists of hosts, and lists of variables."""
@@ -194,24 +185,27 @@ class Builder:
         for command in unit.commands:
             for delivery in self.launchers.deliveries_of(command.launch.launcher):
                 for word in _values_of(command.launch.words, delivery.hosts_file):
-                    path = self.tree.find(word, home, known)
+                    path = self.references.find(word, home, known)
                     if path is not None:
-                        unit.host_files[word] = len(_HOST.findall(self.project.text(path)))
+                        unit.host_files[word] = len(_HOST.findall(self.project.files.text(path)))
                 for name in delivery.files:
                     if name not in unit.env_files:
                         unit.env_files[name] = self._names_in(name, home)
 
     def _names_in(self, name: str, home: str) -> frozenset[str]:
-        places = dict.fromkeys(posixpath.normpath(posixpath.join(at, name)) for at in (home, self.tree.prefix()))
-        return frozenset(m for path in places if self.tree.has(path) for m in _NAMED.findall(self.project.text(path)))
+        places = dict.fromkeys(
+            posixpath.normpath(posixpath.join(at, name)) for at in (home, self.project.files.prefix())
+        )
+        return frozenset(
+            m for path in places if self.references.has(path) for m in _NAMED.findall(self.project.files.text(path))
+        )
 
     def _imported(self, target: str, path: str, words: Sequence[str] = ("",)) -> FileFacts | None:
         """The facts of a module of the project that a file imports, if it holds one of some words."""
-        for candidate in module_files(target, path):
-            if self.tree.has(candidate):
-                text = self.project.text(candidate)
-                return self.project.context(candidate) if any(word in text for word in words) else None
-        return None
+        found = self.references.module(target, path)
+        if found is None or not any(word in self.project.files.text(found) for word in words):
+            return None
+        return self.project.facts.whole(found)
 
 
 def build(
@@ -223,10 +217,6 @@ def build(
 
 def _starts_a_node(facts: FileFacts) -> bool:
     return any(_NODE.search(word) for launch in facts.launches for word in launch.words)
-
-
-def _sources(text: str, name: str) -> bool:
-    return bool(re.search(r"^\s*(?:source|\.)\s[^\n#]*" + re.escape(name), text, re.M))
 
 
 def _values_of(words: Sequence[str], flags: Iterable[str]) -> Iterator[str]:

@@ -1,17 +1,14 @@
-"""Which file of the tree a path in a script means: simple variables and the usual idioms for the script's own folder.
+"""What a path means that somebody wrote in a file: simple variables, and the usual idioms for the script's own folder.
 
-What cannot be told is None: nothing is guessed, and nothing outside of the project is looked at.
+What cannot be told is None: nothing is guessed. Only names are looked at here, never the disk.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 
-from envdoctor.cache import dependency_log
 from envdoctor.core.regexes import regex
 
 _SELF = regex(r"\$\{?(?:0|BASH_SOURCE|SCRIPT_PATH)\b|\$\{0\}|\$0|%x")
@@ -20,77 +17,8 @@ _OWN = "\0"
 _CURRENT_FOLDER = regex(r"\$\(pwd\)|`pwd`|\$\{?(?:PWD|SLURM_SUBMIT_DIR|PBS_O_WORKDIR|GITHUB_WORKSPACE)\}?")
 _VARIABLE = regex(r"\$(?:\{(\w+)(?::?-([^{}$]*))?\}|(\w+))")
 MOST_SUBSTITUTIONS = 8
-
-
-class Tree:
-    """The files of a project, asked about one at a time. Paths are relative to `base`; links out do not count."""
-
-    def __init__(self, base: Path, root: Path) -> None:
-        self.base = base
-        self.root = root
-        self._known: dict[str, bool] = {}
-        self._folders: dict[str, bool] = {}
-
-    def has(self, path: str) -> bool:
-        """Whether there is such a file inside the project."""
-        if path not in self._known:
-            self._known[path] = self._look(path)
-        return self._known[path]
-
-    def _look(self, path: str) -> bool:
-        try:
-            whole = os.path.join(self.base, path)  # noqa: PTH118 (most candidates are not there)
-            if not self._folder_there(whole.rpartition("/")[0]):
-                return False
-            found = os.path.isfile(whole)  # noqa: PTH113
-            dependency_log.note("file", whole, found)
-            return found and Path(whole).resolve().is_relative_to(self.root)
-        except (OSError, RuntimeError, ValueError):
-            return False
-
-    def _folder_there(self, folder: str) -> bool:
-        """Whether there is a folder; whole branches that are not there are asked for once."""
-        if folder not in self._folders:
-            above = folder.rpartition("/")[0]
-            self._folders[folder] = not above or (self._folder_there(above) and self._noted(folder))
-        return self._folders[folder]
-
-    @staticmethod
-    def _noted(folder: str) -> bool:
-        found = os.path.isdir(folder)  # noqa: PTH112
-        if not found:
-            dependency_log.note("there", folder, os.path.exists(folder))  # noqa: PTH110
-        return found
-
-    def prefix(self) -> str:
-        """The root as a path relative to `base`; empty where they are one."""
-        if self.root == self.base:
-            return ""
-        inside = self.root.is_relative_to(self.base)
-        return (self.root.relative_to(self.base) if inside else self.root).as_posix()
-
-    def find(self, written: str, home: str, known: Mapping[str, str | None]) -> str | None:
-        """The file that `written` means in a script in folder `home`; `known` are values of variables."""
-        text, own = expanded(written, known)
-        if text is None:
-            return None
-        if own:
-            candidates = [posixpath.join(home, text)]
-        elif text.startswith("/"):
-            return None
-        else:
-            candidates = [posixpath.join(home, text), posixpath.join(self.prefix(), text)]
-            if "/" in text.removeprefix("./"):
-                candidates += [posixpath.join(above, text) for above in self._above(home)]
-        found = {path for c in candidates if self.has(path := posixpath.normpath(c))}
-        return found.pop() if len(found) == 1 else None
-
-    def _above(self, home: str) -> Iterator[str]:
-        """The folders between a folder and the root: a repository inside this one has its scripts started there."""
-        top = self.prefix()
-        while home and home != top and ".." not in home:
-            home = folder(home)
-            yield home
+_LEAD = regex(r"^(?:\$\{?\w+\}?/|/|\.{1,2}/)+")
+"""A variable or dots in front of a path: where a script is started from is not known."""
 
 
 def expanded(written: str, known: Mapping[str, str | None]) -> tuple[str | None, bool]:
@@ -151,6 +79,20 @@ def _closing(text: str, start: int) -> int:
 def folder(path: str) -> str:
     """The folder of a path; empty at the top."""
     return "" if "/" not in path else path.rsplit("/", 1)[0]
+
+
+def meanings(written: str, home: str) -> tuple[str, str, str]:
+    """The paths that a word in a file in folder `home` can mean, whatever variable stands before it: from that
+    folder, from the root, and from that folder with its dots."""
+    plain = _LEAD.sub("", written)
+    beside = posixpath.normpath(posixpath.join(home, plain))
+    return beside, plain, posixpath.normpath(posixpath.join(home, written))
+
+
+def ends(written: str, path: str) -> bool:
+    """Whether a word with a folder in it is the end of a path."""
+    plain = _LEAD.sub("", written)
+    return "/" in plain and path.endswith("/" + plain)
 
 
 def program_files(module: str, path: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from envdoctor.analysis.references.paths import ends, meanings
 from envdoctor.analysis.target.hints import reasons_of
 from envdoctor.analysis.target.names import name_reasons
 from envdoctor.core.regexes import regex
@@ -181,9 +182,7 @@ def _written(text: str, name: str) -> Iterator[str]:
 
 def _leads_to(written: str, path: str, home: str) -> bool:
     """Whether a path as a file of the unit writes it can be this project file: from its folder, or from the root."""
-    plain = re.sub(r"^(?:\$\{?\w+\}?/|/|\.{1,2}/)+", "", written)
-    beside = "/".join([*_folders(home), plain])
-    return path in (plain, beside) or ("/" in plain and path.endswith("/" + plain))
+    return path in meanings(written, "/".join(_folders(home))) or ends(written, path)
 
 
 def _by_distance(unit_files: Sequence[File], files: Sequence[File]) -> list[tuple[list[File], list[File]]]:

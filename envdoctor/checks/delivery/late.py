@@ -12,7 +12,6 @@ from typing import Any
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Step, Unit
-from envdoctor.analysis.project import is_test
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import finding, judged, place_of
 from envdoctor.core.facts import Call, Setting
@@ -20,6 +19,7 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.catalog.model import Variable
 from envdoctor.knowledge.rulebook import Rule
+from envdoctor.project.files import is_test
 
 _RANK_ZERO = regex(
     r"(?<![\w.])(?:\w+\.)*(?:(?:global_|world_|local_|node_)?rank|get_(?:global_|local_)?rank\(\)|LOCAL_RANK|RANK)(?!\w)"

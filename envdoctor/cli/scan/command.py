@@ -65,9 +65,7 @@ class Scan:
 
     def read_again(self) -> None:
         """Forget what was read: it may have changed. What could not be done is not forgotten."""
-        internal = self.project.internal
-        self.project = self.setup.project(self.arguments.docs)
-        self.project.internal = internal
+        self.project = self.setup.project(self.arguments.docs, self.project.internal)
 
     def judge(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
         """Judge the files, some of them as they would be after fixes."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from envdoctor.analysis.project import Project, shortest
+from envdoctor.analysis.project import Project, open_project
 from envdoctor.cache import dependency_log
 from envdoctor.core.errors import UserError
-from envdoctor.core.internal_errors import described
+from envdoctor.core.internal_errors import InternalErrors, described
 from envdoctor.core.target import Target, TargetError
-from envdoctor.engine import selected, unknown_selectors
+from envdoctor.engine import selected, triggers, unknown_selectors
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.files import suggestion
@@ -40,15 +40,16 @@ class Setup(NamedTuple):
     base: Path
     """The folder that is scanned from; paths are reported from there."""
 
-    def project(self, docs: bool) -> Project:
-        """The project, nothing of it read yet."""
+    def project(self, docs: bool, internal: InternalErrors | None = None) -> Project:
+        """The project, nothing of it read yet. `internal`: errors of ours that came up before."""
         config = self.config
-        triggers = {t.encode() for rule in self.rules for t in rule.triggers} | set(self.catalog.triggers())
-        fixed = _target(config.target)
-        made = Project(self.base, config.root.resolve(), config.exclude, fixed, shortest(triggers), docs=docs)
-        targets = {pattern: parse_target(text) for pattern, text in config.targets.items()}
-        made.targets = ByPath(targets, config.root.resolve(), self.base)
-        return made
+        root = config.root.resolve()
+        targets = ByPath({pattern: parse_target(text) for pattern, text in config.targets.items()}, root, self.base)
+        wanted = triggers(self.rules, self.catalog)
+        return open_project(
+            self.base, root, wanted, exclude=config.exclude, target=_target(config.target), targets=targets, docs=docs,
+            internal=internal,
+        )  # fmt: skip
 
     def by_path(self, table: Mapping[str, T]) -> ByPath[T]:
         """A table of the configuration, to be asked with paths of the scan."""

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from envdoctor.analysis.project import HEAD, Project
+from envdoctor.analysis.project import Project
 from envdoctor.cli.scan.setup import Setup
 from envdoctor.core.errors import UserError
 from envdoctor.core.numbers import whole
 from envdoctor.project.discovery import Found
+from envdoctor.readers.store import HEAD
 from envdoctor.reports import base as reports
 from envdoctor.reports.outputs import Output, planned
 
@@ -81,15 +82,15 @@ def _is_read(path: str, project: Project) -> bool:
     """Whether a file is of a kind that some reader reads."""
     from envdoctor.readers.kinds import kind_of
 
-    return kind_of(path, project.head(path, HEAD), project.docs) is not None
+    return kind_of(path, project.files.head(path, HEAD), project.facts.docs) is not None
 
 
 def _targets(project: Project, found: Found, wanted: Output) -> None:
     from envdoctor.analysis.target import show as targets_show
 
-    read = [facts for path in found.files if (facts := project.context(path)) is not None]
+    read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
     paths = [facts.path for facts in read if facts.settings or facts.launches]
-    groups = targets_show.grouped((path, project.target(path)) for path in paths)
+    groups = targets_show.grouped((path, project.targets.of(path)) for path in paths)
     if wanted.format == "json":
         print(json.dumps({"version": 1, "targets": [targets_show.as_json(group) for group in groups]}, indent=2))
         return
@@ -102,7 +103,7 @@ def _launches(setup: Setup, project: Project, found: Found) -> None:
     from envdoctor.analysis.process.build import build
     from envdoctor.knowledge.launchers import load_launchers
 
-    read = [facts for path in found.files if (facts := project.context(path)) is not None]
+    read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
     built = build(project, read, setup.catalog.variable)
     _print(launch_lines.lines(built, load_launchers(), setup.catalog.variable))
 
@@ -144,6 +145,6 @@ def _launch(word: str, setup: Setup, project: Project) -> Any:
     path = Path(name)
     if not path.is_file():
         raise UserError(f"{name}: no such file")
-    facts = project.context(discovery.relative_path(path.resolve(), setup.base))
+    facts = project.facts.whole(discovery.relative_path(path.resolve(), setup.base))
     built = build(project, [facts], setup.catalog.variable) if facts is not None else []
     return difference.launch(built, facts.path if facts else name, whole(line), setup.catalog)
