@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from envdoctor.apis import with_tables
 from envdoctor.errors import UserError
 from envdoctor.findings import Confidence, Severity
 from envdoctor.rulefiles import load_compiled, suggestion
@@ -108,12 +109,22 @@ def rule_from(data: Mapping[str, Any], where: str) -> Rule:
         if data[key] not in allowed:
             raise RuleError(f"{where}: {key}: {data[key]!r} is not one of {', '.join(allowed)}")
     plain = {k: v for k, v in data.items() if k not in ("example", "triggers", "evidence")}
+    if "parameters" in data:
+        plain["parameters"] = _parameters(data["parameters"], where)
     return Rule(
         **plain,
         triggers=tuple(data.get("triggers", ())),
         evidence=tuple(data.get("evidence", ())),
         examples=tuple(_example(e, f"{where}: example {i}") for i, e in enumerate(data.get("example", ()), 1)),
     )
+
+
+def _parameters(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The parameters as the checks see them: with the tables that they name."""
+    try:
+        return with_tables(given)
+    except ValueError as error:
+        raise RuleError(f"{where}: parameters.{error}") from error
 
 
 def _check_strings(value: object, where: str) -> None:
