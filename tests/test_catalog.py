@@ -261,6 +261,21 @@ REFUSED = {
         'value = { type = "int", parser = "strtol" }',
         "value.parser: unknown parser (did you mean strtoll?)",
     ),
+    "number without parser": (
+        'value = { type = "int", range = [1, 9] }',
+        "variable.NCCL_A.value.parser: missing: int is judged only where it is known how it is read; name a parser "
+        "(strtoll), say what goes wrong under bad, or leave value out",
+    ),
+    "truth value without parser": ('value = { type = "bool-int" }', "value.parser: missing: bool-int is judged only"),
+    "number that nobody reads": (
+        'value = { type = "string" }\n[[variable.NCCL_A.bad]]\nwhen = { above = 1 }\neffect = "x"\nverdict = "ignored"',
+        "variable.NCCL_A.bad[0].when.above: never met: value.parser has to say how a number is read (strtoll)",
+    ),
+    "number of a parser that reads none": (
+        '[parser.words]\ntext = "x"\n[[parser.words.bad]]\nwhen = { not_integer = true }\neffect = "x"\n'
+        'verdict = "ignored"',
+        "parser.words.number: missing: bad[0] asks for a number",
+    ),
     "words": (
         'value = { type = "enum", words = { nccl = [["2.9.0", ["A"]]] } }',
         "value.words.nccl: 2.9.0 is not a release",
