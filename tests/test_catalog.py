@@ -20,6 +20,7 @@ from envdoctor.knowledge.catalog import read as catalog_read
 from envdoctor.knowledge.catalog.build import build_catalog
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.catalog.model import CONDITIONS, Catalog, CatalogError, Reading
+from envdoctor.knowledge.catalog.read import catalog_from
 from envdoctor.knowledge.catalog.releases import Library, label_key
 from envdoctor.knowledge.catalog.schema import WHEN
 from envdoctor.knowledge.catalog.values import TESTS, faults, number_in
@@ -220,7 +221,7 @@ def test_the_compiled_form_is_what_parsing_gives(tmp_path: Path) -> None:
     written = {path.name: path for path in compile_all(ROOT / "rules", tmp_path)}
     compiled = json.loads(written["catalog.json"].read_text(encoding="utf-8"))
     assert compiled == build_catalog(rule_paths("catalog", ROOT / "rules"))
-    again = Catalog(compiled)
+    again = catalog_from(compiled)
     assert list(again.variables) == list(catalog().variables)
     assert again.variables["NCCL_ALGO"] == catalog().variables["NCCL_ALGO"]
 
@@ -262,6 +263,21 @@ REFUSED = {
     "unknown parser": (
         'value = { type = "int", parser = "strtol" }',
         "value.parser: unknown parser (did you mean strtoll?)",
+    ),
+    "number without parser": (
+        'value = { type = "int", range = [1, 9] }',
+        "variable.NCCL_A.value.parser: missing: int is judged only where it is known how it is read; name a parser "
+        "(strtoll), say what goes wrong under bad, or leave value out",
+    ),
+    "truth value without parser": ('value = { type = "bool-int" }', "value.parser: missing: bool-int is judged only"),
+    "number that nobody reads": (
+        'value = { type = "string" }\n[[variable.NCCL_A.bad]]\nwhen = { above = 1 }\neffect = "x"\nverdict = "ignored"',
+        "variable.NCCL_A.bad[0].when.above: never met: value.parser has to say how a number is read (strtoll)",
+    ),
+    "number of a parser that reads none": (
+        '[parser.words]\ntext = "x"\n[[parser.words.bad]]\nwhen = { not_integer = true }\neffect = "x"\n'
+        'verdict = "ignored"',
+        "parser.words.number: missing: bad[0] asks for a number",
     ),
     "words": (
         'value = { type = "enum", words = { nccl = [["2.9.0", ["A"]]] } }',

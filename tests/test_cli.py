@@ -104,7 +104,7 @@ def test_a_reader_that_goes_away_is_no_error(tree: Tree) -> None:
 def imported(root: Path, *words: str) -> set[str]:
     """Top-level modules in memory after a scan."""
     code = (
-        "import sys; from envdoctor.cli import main\n"
+        "import sys; from envdoctor.cli.main import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "print(','.join(sorted({m.split('.')[0] for m in sys.modules})), file=sys.stderr)"

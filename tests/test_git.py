@@ -314,7 +314,7 @@ def test_a_parent_that_waits_for_no_child(tree: Tree) -> None:
 def test_more_open_files_than_select_takes(tree: Tree) -> None:
     root = repository(tree({"a.sh": ""}))
     many = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))"
-    code = f"{many}; import os; [os.dup(0) for _ in range(1100)]; from envdoctor.git import Listing; print(Listing('.').raw())"
+    code = f"{many}; import os; [os.dup(0) for _ in range(1100)]; from envdoctor.project.git import Listing; print(Listing('.').raw())"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run([sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True, check=False)
     assert run.stdout == "b'a.sh\\x00'\n", run.stderr

@@ -255,9 +255,9 @@ def test_everything_that_is_opened_is_noted(project: Path, cache: Path) -> None:
         "    if event in ('open', 'os.scandir', 'os.listdir'):\n"
         "        opened.add(str(values[0]))\n"
         "sys.addaudithook(hook)\n"
-        "from envdoctor import journal\n"
-        "from envdoctor.cli import main\n"
-        f"journal.SETTLED = {LONG_AGO}\n"
+        "from envdoctor.cache import dependency_log\n"
+        "from envdoctor.cli.main import main\n"
+        f"dependency_log.SETTLED = {LONG_AGO}\n"
         "main(['scan', '--docs'])\n"
         "print('\\n'.join(sorted(opened)), file=sys.stderr)\n"
     )

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
 import pytest
 
-from envdoctor.analysis.references.links import MOST, Links
-from envdoctor.readers.kinds import kind_of
+from envdoctor.analysis.project import open_project
+from envdoctor.analysis.references.graph import MOST_AROUND, References
+
+Links = Callable[[dict[str, str]], References]
 
 
-def links(files: dict[str, str]) -> Links:
-    return Links(sorted(files), lambda path: files[path].encode(), kind_of)
+@pytest.fixture
+def links(tree: Callable[[Mapping[str, str]], Path]) -> Links:
+    def links(files: dict[str, str]) -> References:
+        root = tree(files).resolve()
+        return open_project(root, root).references
+
+    return links
 
 
 @pytest.mark.parametrize(
@@ -24,7 +34,7 @@ def links(files: dict[str, str]) -> Links:
         ("Makefile", "train:\n\tpython src/train.py", "src/train.py"),
     ],
 )
-def test_a_word_that_names_a_file(home: str, text: str, other: str) -> None:
+def test_a_word_that_names_a_file(links: Links, home: str, text: str, other: str) -> None:
     found = links({home: text, other: ""})
     assert found.around(other) == [[home]]
     assert found.around(home) == [[other]]
@@ -40,22 +50,22 @@ def test_a_word_that_names_a_file(home: str, text: str, other: str) -> None:
         ("source run.sh", []),
     ],
 )
-def test_a_word_that_names_none(text: str, files: list[str]) -> None:
+def test_a_word_that_names_none(links: Links, text: str, files: list[str]) -> None:
     found = links({"run.sh": text, **dict.fromkeys(files, "")})
     assert all(found.around(path) == [] for path in ["run.sh", *files])
 
 
-def test_what_starts_the_script_that_starts_a_program_is_further_away() -> None:
+def test_what_starts_the_script_that_starts_a_program_is_further_away(links: Links) -> None:
     found = links({"job.slurm": "bash run.sh", "run.sh": "python train.py", "train.py": ""})
     assert found.around("train.py") == [["run.sh"], ["job.slurm"]]
     assert found.around("run.sh") == [["job.slurm", "train.py"]]
 
 
-def test_python_names_nothing_and_loops_end() -> None:
+def test_python_names_nothing_and_loops_end(links: Links) -> None:
     found = links({"a.py": "run('b.sh')", "b.sh": "bash c.sh", "c.sh": "bash b.sh"})
     assert found.around("b.sh") == [["c.sh"]]
 
 
-def test_a_file_that_everything_names_is_bounded() -> None:
+def test_a_file_that_everything_names_is_bounded(links: Links) -> None:
     found = links({"common.sh": "", **{f"run{i}.sh": "source common.sh" for i in range(100)}})
-    assert [len(group) for group in found.around("common.sh")] == [MOST]
+    assert [len(group) for group in found.around("common.sh")] == [MOST_AROUND]

@@ -107,3 +107,15 @@ def test_records_can_be_pickled() -> None:
 
     place = Place("a", 1, 2, 3, 4)
     assert pickle.loads(pickle.dumps(place)) == place
+
+
+@pytest.mark.parametrize("module", [record_classes, dataclasses])
+def test_a_field_keeps_what_is_said_of_it(module: Any) -> None:
+    @module.dataclass(frozen=True)
+    class Described:
+        name: str = module.field(metadata={"text": "a name"})
+        size: int = 1
+
+    name, size = module.fields(Described)
+    assert (name.metadata["text"], name.default is module.MISSING) == ("a name", True)
+    assert (dict(size.metadata), size.default) == ({}, 1)

@@ -15,7 +15,7 @@ from envdoctor.analysis.process.build import batch_words, build
 from envdoctor.analysis.process.model import Step, Unit
 from envdoctor.analysis.process.show import lines
 from envdoctor.analysis.project import open_project
-from envdoctor.analysis.references.paths import Tree, expanded, module_files
+from envdoctor.analysis.references.paths import expanded, module_files
 from envdoctor.core.facts import Branch, Call, Place, Scope, Setting, Value
 from envdoctor.knowledge.launchers import load_launchers
 from envdoctor.readers.store import Triggers
@@ -155,7 +155,7 @@ def test_paths_with_simple_variables(
 def test_nothing_outside_of_the_tree_is_found(tree: Tree_, tmp_path: Path) -> None:
     root = tree({"a/run.sh": "x\n", "out.sh": "export A=1\n"}) / "a"
     (root / "link.sh").symlink_to(tmp_path / "out.sh")
-    found = Tree(root, root)
+    found = open_project(root, root).references
     assert found.find("../out.sh", "", {}) is None
     assert found.find("link.sh", "", {}) is None
     assert found.find("run.sh", "", {}) == "run.sh"
@@ -163,7 +163,7 @@ def test_nothing_outside_of_the_tree_is_found(tree: Tree_, tmp_path: Path) -> No
 
 def test_a_repository_in_the_tree_has_its_scripts_started_at_its_top(tree: Tree_) -> None:
     root = tree({"third/lib/tools/serve.py": "x\n", "third/lib/train.py": "x\n"})
-    found = Tree(root, root)
+    found = open_project(root, root).references
     assert found.find("tools/serve.py", "third/lib/examples/run", {}) == "third/lib/tools/serve.py"
     assert found.find("./tools/serve.py", "third/lib/examples", {}) == "third/lib/tools/serve.py"
     assert found.find("train.py", "third/lib/examples/run", {}) is None
@@ -177,7 +177,7 @@ def test_a_shell_in_a_container_does_not_see_the_script_around_it(tree: Tree_) -
 
 def test_two_candidates_are_no_answer(tree: Tree_) -> None:
     root = tree({"env.sh": "x\n", "jobs/env.sh": "y\n"})
-    found = Tree(root, root)
+    found = open_project(root, root).references
     assert found.find("env.sh", "jobs", {}) is None
     assert found.find('"$(dirname "$0")"/env.sh', "jobs", {}) == "jobs/env.sh"
 

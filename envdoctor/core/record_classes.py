@@ -6,7 +6,7 @@ times as fast for that), all classes have slots, and no options but those below 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MISSING: Any = object()
@@ -16,7 +16,7 @@ MISSING: Any = object()
 class Field:
     """One field of a record."""
 
-    __slots__ = ("default", "default_factory", "init", "name", "repr")
+    __slots__ = ("default", "default_factory", "init", "metadata", "name", "repr")
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.name = name
@@ -24,10 +24,11 @@ class Field:
         self.default_factory = options.get("default_factory", MISSING)
         self.init: bool = options.get("init", True)
         self.repr: bool = options.get("repr", True)
+        self.metadata: Mapping[str, Any] = options.get("metadata", {})
 
 
 def field(**options: Any) -> Field:
-    """A field that is more than its annotation: `default`, `default_factory`, `init`, `repr`."""
+    """A field that is more than its annotation: `default`, `default_factory`, `init`, `repr`, `metadata`."""
     return Field("", options)
 
 

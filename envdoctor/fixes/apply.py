@@ -72,7 +72,9 @@ def make(judge: Judge, files: Sequence[str], unsafe: bool) -> Made:
     for _ in range(MOST_PASSES):
         engine, result = judge(dict(state.now))
         fixer = Fixer(engine.project, engine.catalog, unsafe)
-        pairs = wanted(fixer.attach(result.findings), unsafe)
+        with engine.project.internal.guard(engine.project.files.name, "looking for fixes"):
+            result.findings = fixer.attach(result.findings)
+        pairs = wanted(result.findings, unsafe)
         if fixer.lacks_libcst:
             state.refused[WITHOUT_LIBCST] = None
         done = _one_pass(engine, pairs, state)

@@ -67,10 +67,8 @@ class Fixer:
     def attach(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, each with its fix where there is a plain one."""
         findings = list(findings)
-        with self.project.internal.guard(self.project.files.name, "looking for fixes"):
-            self._reseeding = {f.place.path for f in findings if f.name == "unseeded-rng" and f.help in RESEEDING}
-            return [self._guarded(finding) for finding in findings]
-        return findings
+        self._reseeding = {f.place.path for f in findings if f.name == "unseeded-rng" and f.help in RESEEDING}
+        return [self._guarded(finding) for finding in findings]
 
     def _guarded(self, finding: Finding) -> Finding:
         """A finding with its fix; without one where that fails, or where not all is known of what it is about."""

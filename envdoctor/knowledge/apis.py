@@ -1,13 +1,18 @@
-"""What is known of Python names: what shows that a program trains or asks for determinism, and which release has what.
+"""What is known of Python names: what trains, draws, seeds or asks for determinism, and which release has what.
 
-The knowledge is data, in `rules/apis/*.toml`.
+The knowledge is data, in `rules/apis/*.toml`: tables by topic, whose keys are explained at the top of each file. A rule
+takes one over by naming it in its parameters: `stream = "apis:streams"`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+REFERENCE = "apis:"
+"""How the value of a parameter begins that names a table of `rules/apis/`."""
 
 
 def build(paths: list[Path]) -> dict[str, Any]:
@@ -17,10 +22,39 @@ def build(paths: list[Path]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for path in paths:
         for key, value in parse_toml(path).items():
-            if not isinstance(value, list):
-                raise ValueError(f"{path.name}: {key}: expected a list")
-            table[key] = [*table.get(key, []), *value]
+            table[key] = _joined(table.get(key), value, f"{path.name}: {key}")
     return table
+
+
+def _joined(known: Any, value: Any, where: str) -> Any:
+    """A table of this name, after those of earlier files."""
+    if not isinstance(value, list | dict):
+        raise ValueError(f"{where}: expected a list or a table")
+    if known is None:
+        return value
+    if not (isinstance(known, list) and isinstance(value, list)):
+        raise ValueError(f"{where}: is in another file already, and only lists are joined")
+    return [*known, *value]
+
+
+def with_tables(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a rule, with the tables in place of their names. `ValueError` names key and nearest table."""
+    return {key: table_of(key, value) if _names_table(value) else value for key, value in parameters.items()}
+
+
+def _names_table(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(REFERENCE)
+
+
+def table_of(key: str, value: str) -> Any:
+    """The table that a parameter names."""
+    name = value.removeprefix(REFERENCE)
+    tables = load_apis()
+    if name not in tables:
+        from envdoctor.knowledge.files import suggestion
+
+        raise ValueError(f"{key}: no table of rules/apis/ is called {name}{suggestion(name, list(tables))}")
+    return tables[name]
 
 
 @lru_cache(maxsize=1)

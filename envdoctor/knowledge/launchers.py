@@ -1,53 +1,8 @@
 """What each launcher, container runtime and scheduler does with the variables of its caller.
 
-The knowledge stands in `rules/launchers/*.toml`, one file per launcher. Shape of a file:
-
-```toml
-title = "Open MPI"
-local = "inherits"                # what ranks beside the caller get: inherits, list, none, n/a
-remote = "list"                   # what ranks on other nodes get
-confidence = "measured"           # measured, read (in sources or a manual) or unverified
-evidence = ["..."]
-notes = ["..."]
-
-[shared]                          # keys that every [[command]] of this file takes over
-
-[[command]]                       # how its words are read; the shell reader uses these rows and nothing else here
-programs = "mpirun mpiexec"       # blank between them
-subcommands = "run, create"       # comma between them; absent: the program itself
-modules = "torch.distributed.run" # `python -m` of these is the same command
-options = [{ flags = "-x --x", form = "assignment", channel = "launcher-argument" }]
-valued = "-np --hostfile"         # other flags that take a value
-sizes = "-np"                     # flags that say how many ranks or nodes there are
-bare = "--oversubscribe"          # flags known to take none, where those that do are not all known
-operands = 1                      # words between options and command: image, host
-inner = "words"                   # words, shell, script, python, dashes, none: what follows
-assigns = true                    # NAME=VALUE words before the command are settings
-launch = false                    # only passes the command on (nohup)
-container = true                  # what it runs has an environment of its own
-segments = true                   # `:` starts another set of options and command
-ranks = true                      # starts the ranks themselves
-
-[[delivery]]                      # what gets through; several where one program name has several meanings
-launchers = "mpirun mpiexec"      # commands as facts name them: program and subcommand, comma between them
-only_with = "-x --mca"            # flags of which one is there, or the command may be another program of that name
-elsewhere = "hosts"               # always, or hosts: only where other hosts are plainly named
-hosts = "-H --host"               # flags that name hosts; hosts_file: name a file of hosts; nodes: say how many
-passes = "named"                  # what goes without further flags: everything, named, nothing
-everything = "-E"                 # flags after which everything goes; `--launcher=slurm`: this value of a flag
-nothing = "--cleanenv"            # flags after which only what is named goes
-list = "--export"                 # a flag whose list says what goes; ALL in it: everything
-unknown = "--env-file"            # flags after which it cannot be told
-prefixes = ["NCCL"]               # names that start so go by themselves
-files = [".deepspeed_env"]        # files that add variables
-inherits_under = "slurm"          # a batch system under which everything goes
-says = "passes on only ..."        # what a finding says of it
-remedy = "add -x {name}"
-sure = "high"                     # how sure a finding is: high, medium (absent), low
-names_only = "--container-env"   # flags that take names and no values: `--container-env=A=1` gives nobody the 1
-single = "-x"                     # flags that take one variable each: `-x A,B` passes neither
-wrong_flags = { "-x" = "excludes nodes" }   # flags that look as if they passed a variable, and what they do
-```
+The knowledge stands in `rules/launchers/*.toml`, one file per launcher. The records below describe every key of such a
+file, once: how it is written, what it says, and what is read from it; `docs/launchers.md` lists them. A file without
+evidence or without an example is refused, and so is one that names a command which another file has already.
 """
 
 from __future__ import annotations
@@ -56,10 +11,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 from envdoctor.core.facts import Channel
+from envdoctor.core.records import dataclass, field
 from envdoctor.knowledge.files import load_compiled, suggestion
+from envdoctor.knowledge.toml_records import (
+    FLAG,
+    FLAGS,
+    NAMES,
+    NUMBER,
+    SOME_TEXT,
+    SOME_TEXTS,
+    TABLE_OF_TEXTS,
+    TEXT,
+    TEXTS,
+    Kind,
+    TableError,
+    check,
+    choice,
+    key,
+    tables,
+    values_of,
+)
 
 Form = Literal[
     "assignment", "list", "names", "pair", "words", "env-file", "configuration", "json", "ssh", "script", "unset",
@@ -73,28 +47,9 @@ Inner = Literal["words", "shell", "script", "python", "dashes", "none"]
 `--`, or nothing that runs here."""
 
 Passes = Literal["everything", "named", "nothing"]
-FILE_KEYS: dict[str, type | tuple[type, ...]] = {
-    "title": str, "local": str, "remote": str, "confidence": str, "evidence": list, "notes": list, "shared": dict,
-    "command": list, "delivery": list,
-}  # fmt: skip
-COMMAND_KEYS: dict[str, type | tuple[type, ...]] = {
-    "programs": str, "subcommands": str, "modules": str, "options": list, "valued": str, "bare": str, "sizes": str,
-    "operands": int, "inner": str, "assigns": bool, "launch": bool, "container": bool, "segments": bool, "ranks": bool,
-}  # fmt: skip
-DELIVERY_KEYS: dict[str, type | tuple[type, ...]] = {
-    "launchers": str, "only_with": str, "elsewhere": str, "hosts": str, "hosts_file": str, "nodes": str, "passes": str,
-    "everything": str, "nothing": str, "list": str, "unknown": str, "prefixes": list, "files": list,
-    "inherits_under": str, "remedy": str, "wrong_flags": dict, "single": str, "names_only": str,
-    "says": str, "sure": str,
-}  # fmt: skip
-ALLOWED = {
-    "local": ("inherits", "list", "none", "n/a"), "remote": ("inherits", "list", "none", "n/a"),
-    "confidence": ("measured", "read", "unverified"), "elsewhere": ("always", "hosts"),
-    "passes": ("everything", "named", "nothing"), "sure": ("high", "medium", "low"),
-    "inner": ("words", "shell", "script", "python", "dashes", "none"),
-}  # fmt: skip
-
-
+Elsewhere = Literal["always", "hosts"]
+Sure = Literal["high", "medium", "low"]
+GETS = choice(("inherits", "list", "none", "n/a"))
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -102,39 +57,57 @@ class LauncherError(ValueError):
     """A launcher file that cannot be used; the message names the file and the key."""
 
 
-class Option(NamedTuple):
-    """Flags, blank between them, that carry variables in one form."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Flags that carry variables in one form: `{ flags = "-x --x", form = "assignment" }`."""
 
-    flags: str
-    form: Form
-    channel: Channel = "launcher-argument"
+    flags: str = field(metadata=key(SOME_TEXT, "the flags, blank between them"))
+    form: Form = field(metadata=key(choice(get_args(Form)), "how the variables stand in the value"))
+    channel: Channel = field(
+        default="launcher-argument", metadata=key(choice(get_args(Channel)), "what the facts call a setting from there")
+    )
 
 
-class Command(NamedTuple):
-    """How the words of a command are read; the keys are those of `[[command]]`."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`[[command]]`: how the words of a command are read. The shell reader uses these rows and nothing else."""
 
-    programs: str
-    subcommands: str = ""
-    modules: str = ""
-    options: tuple[Option, ...] = ()
-    valued: str = ""
-    """Other flags that take a value: without them it is not known where the command begins."""
-    bare: str = ""
-    """Flags known to take no value, where those that do are not all known."""
-    operands: int = 0
-    """Words between options and command: the image, the host, the seconds of `timeout`."""
-    inner: Inner = "words"
-    assigns: bool = False
-    """`NAME=VALUE` words before the command are settings (`env A=1 cmd`, `sudo A=1 cmd`)."""
-    launch: bool = True
-    """Worth a fact of its own; False: only passes the command on (`nohup`, `timeout`)."""
-    container: bool = False
-    segments: bool = False
-    """`:` starts another set of options and command (`mpirun -np 1 a : -np 1 b`)."""
-    ranks: bool = False
-    """Starts ranks, or the program that becomes one."""
-    sizes: str = ""
-    """Flags that say how many ranks or nodes there are."""
+    programs: str = field(metadata=key(SOME_TEXT, "the names of the program, blank between them"))
+    subcommands: str = field(default="", metadata=key(TEXT, "comma between them; absent: the program itself"))
+    modules: str = field(default="", metadata=key(TEXT, "`python -m` of these is the same command; blank between them"))
+    options: tuple[Option, ...] = field(
+        default=(), metadata=key(tables(Option), "flags that carry variables: `flags`, `form` and perhaps `channel`")
+    )
+    valued: str = field(
+        default="",
+        metadata=key(TEXT, "other flags that take a value: they say where the command begins"),
+    )
+    bare: str = field(
+        default="", metadata=key(TEXT, "flags known to take no value, where those that do are not all known")
+    )
+    operands: int = field(
+        default=0, metadata=key(NUMBER, "words between options and command: image, host, the seconds of `timeout`")
+    )
+    inner: Inner = field(
+        default="words",
+        metadata=key(
+            choice(get_args(Inner)),
+            "what follows: a command, text for a remote shell, a script file, a Python entry, a command behind `--`, "
+            "or nothing that runs here",
+        ),
+    )
+    assigns: bool = field(
+        default=False, metadata=key(FLAG, "NAME=VALUE words before the command are settings (`env A=1 cmd`)")
+    )
+    launch: bool = field(
+        default=True, metadata=key(FLAG, "worth a fact of its own; false: only passes the command on (`nohup`)")
+    )
+    container: bool = field(default=False, metadata=key(FLAG, "what it runs has an environment of its own"))
+    segments: bool = field(
+        default=False, metadata=key(FLAG, "`:` starts another set of options and command (`mpirun -np 1 a : -np 1 b`)")
+    )
+    ranks: bool = field(default=False, metadata=key(FLAG, "starts ranks, or the program that becomes one"))
+    sizes: str = field(default="", metadata=key(TEXT, "flags that say how many ranks or nodes there are"))
 
     def option(self, flag: str) -> Option | None:
         """The option a flag belongs to, if it carries variables."""
@@ -169,39 +142,123 @@ def _valued(row: Command) -> frozenset[str]:
     return frozenset(row.valued.split())
 
 
-class Delivery(NamedTuple):
-    """What gets through one way of starting a command; the keys are those of `[[delivery]]`."""
+NO_WORDS: frozenset[str] = frozenset()
 
-    title: str
-    launchers: frozenset[str]
-    only_with: frozenset[str] = frozenset()
-    elsewhere: Literal["always", "hosts"] = "always"
-    hosts: frozenset[str] = frozenset()
-    hosts_file: frozenset[str] = frozenset()
-    nodes: frozenset[str] = frozenset()
-    passes: Passes = "everything"
-    everything: frozenset[str] = frozenset()
-    nothing: frozenset[str] = frozenset()
-    lists: frozenset[str] = frozenset()
-    unknown: frozenset[str] = frozenset()
-    prefixes: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    inherits_under: str = ""
-    remedy: str = ""
-    says: str = ""
-    sure: Literal["high", "medium", "low"] = "medium"
-    single: frozenset[str] = frozenset()
-    names_only: frozenset[str] = frozenset()
-    wrong_flags: Mapping[str, str] = NOTHING
-    confidence: str = "measured"
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """`[[delivery]]`: what gets through one way of starting a command; several where one name has several meanings."""
+
+    launchers: frozenset[str] = field(metadata=key(NAMES, "commands as facts name them: program and subcommand"))
+    passes: Passes = field(metadata=key(choice(get_args(Passes)), "what goes without further flags"))
+    only_with: frozenset[str] = field(
+        default=NO_WORDS,
+        metadata=key(FLAGS, "flags of which one is there, or the command may be another program of that name"),
+    )
+    elsewhere: Elsewhere = field(
+        default="always",
+        metadata=key(choice(get_args(Elsewhere)), "hosts: only where other hosts are plainly named"),
+    )
+    hosts: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that name hosts"))
+    hosts_file: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that name a file of hosts"))
+    nodes: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that say how many nodes there are"))
+    everything: frozenset[str] = field(
+        default=NO_WORDS,
+        metadata=key(FLAGS, "flags after which everything goes; `--launcher=slurm`: this value of a flag"),
+    )
+    nothing: frozenset[str] = field(
+        default=NO_WORDS, metadata=key(FLAGS, "flags after which only what is named goes (`--cleanenv`)")
+    )
+    lists: frozenset[str] = field(
+        default=NO_WORDS, metadata=key(FLAGS, "a flag whose list says what goes; ALL in it: everything", name="list")
+    )
+    unknown: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags after which it cannot be told"))
+    prefixes: tuple[str, ...] = field(default=(), metadata=key(TEXTS, "names that start so go by themselves"))
+    files: tuple[str, ...] = field(default=(), metadata=key(TEXTS, "files that add variables"))
+    inherits_under: str = field(default="", metadata=key(TEXT, "a batch system under which everything goes"))
+    says: str = field(default="", metadata=key(TEXT, "what a finding says of it"))
+    remedy: str = field(default="", metadata=key(TEXT, "what a finding advises; {name} is the variable"))
+    sure: Sure = field(default="medium", metadata=key(choice(get_args(Sure)), "how sure a finding is"))
+    names_only: frozenset[str] = field(
+        default=NO_WORDS,
+        metadata=key(FLAGS, "flags that take names and no values: `--container-env=A=1` gives nobody the 1"),
+    )
+    single: frozenset[str] = field(
+        default=NO_WORDS, metadata=key(FLAGS, "flags that take one variable each: `-x A,B` passes neither")
+    )
+    wrong_flags: Mapping[str, str] = field(
+        default=NOTHING,
+        metadata=key(TABLE_OF_TEXTS, "flags that look as if they passed a variable, and what they do"),
+    )
+    title: str = ""
+    confidence: str = "unverified"
     evidence: tuple[str, ...] = ()
 
 
-class Launchers(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`[[example]]`: a command line as people write it, and what is made of it; a test and documentation at once."""
+
+    line: str = field(metadata=key(SOME_TEXT, "the command, one line or several"))
+    launches: tuple[str, ...] = field(
+        default=(), metadata=key(TEXTS, "commands that are found: `mpirun -> python train.py`, with what each runs")
+    )
+    gives: tuple[str, ...] = field(
+        default=(), metadata=key(TEXTS, "variables that the line gives (`A=1`), hands on (`A`) or takes away (`-A`)")
+    )
+    reads: tuple[str, ...] = field(default=(), metadata=key(TEXTS, "files that the line reads or runs"))
+    loses: bool = field(
+        default=False, metadata=key(FLAG, "an NCCL_ALGO that the shell exported before does not reach the command")
+    )
+    note: str = field(default="", metadata=key(TEXT, "what is to be seen"))
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherFile:
+    """A file under `rules/launchers/`."""
+
+    title: str = field(metadata=key(SOME_TEXT, "the launcher's name"))
+    evidence: tuple[str, ...] = field(metadata=key(SOME_TEXTS, "what was measured, or which source or manual says so"))
+    examples: tuple[Example, ...] = field(
+        metadata=key(tables(Example, full=True), "command lines and what is made of them", name="example")
+    )
+    local: str = field(default="", metadata=key(GETS, "what ranks beside the caller get"))
+    remote: str = field(default="", metadata=key(GETS, "what ranks on other nodes get"))
+    confidence: str = field(
+        default="unverified",
+        metadata=key(choice(("measured", "read", "unverified")), "measured, read in sources or a manual, or neither"),
+    )
+    notes: tuple[str, ...] = field(default=(), metadata=key(TEXTS, "what else people should know"))
+    shares: tuple[str, ...] = field(
+        default=(),
+        metadata=key(
+            TEXTS,
+            "files that have the commands of which a `[[delivery]]` of this file speaks: one name, several programs; "
+            "such a delivery needs `only_with`",
+        ),
+    )
+    shared: Mapping[str, Any] = field(
+        default=NOTHING,
+        metadata=key(Kind("a table", dict), "keys that every `[[command]]` of this file takes over"),
+    )
+    commands: tuple[Command, ...] = field(
+        default=(), metadata=key(tables(Command), "how words are read", name="command")
+    )
+    deliveries: tuple[Delivery, ...] = field(
+        default=(), metadata=key(tables(Delivery), "what gets through", name="delivery")
+    )
+
+
+@dataclass(slots=True)
+class Launchers:
     """Everything known of launchers: rows in order of their files, and deliveries by the command's name."""
 
     commands: tuple[Command, ...]
     deliveries: tuple[Delivery, ...]
+    by_name: dict[str, Command] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.by_name.update((name, row) for row in self.commands for name in row.names())
 
     def deliveries_of(self, launcher: str) -> list[Delivery]:
         """What a command of this name may be."""
@@ -209,7 +266,7 @@ class Launchers(NamedTuple):
 
     def command_of(self, launcher: str) -> Command | None:
         """The row of a command by its name in facts, or None."""
-        return _by_name(self).get(launcher)
+        return self.by_name.get(launcher)
 
     def starts_ranks(self, launcher: str) -> bool:
         """Whether a command starts ranks, or a program that becomes one."""
@@ -222,95 +279,98 @@ class Launchers(NamedTuple):
         return frozenset(row.sizes.replace("_", "-").split()) if row is not None else frozenset()
 
 
-_NAMES: dict[int, dict[str, Command]] = {}
-
-
-def _by_name(launchers: Launchers) -> dict[str, Command]:
-    key = id(launchers)
-    if key not in _NAMES:
-        _NAMES[key] = {name: row for row in launchers.commands for name in row.names()}
-    return _NAMES[key]
-
-
 def build(paths: Sequence[Path]) -> dict[str, Any]:
     """Parse and check launcher files into one table, ready to be kept as JSON: {file: content}."""
-    import tomli
-
     table: dict[str, Any] = {}
+    owners: dict[str, str] = {}
     for path in paths:
-        try:
-            content = tomli.loads(path.read_text(encoding="utf-8"))
-        except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise LauncherError(f"launchers/{path.name}: {error}") from error
-        check_file(content, f"launchers/{path.name}")
+        where = f"launchers/{path.name}"
+        content = _parsed(path, where)
+        _take_names(content, where, owners)
         table[path.stem] = content
+    for stem, content in table.items():
+        _check_deliveries(content, stem, owners)
     return table
 
 
-def check_file(content: Mapping[str, Any], where: str) -> None:
-    """Check one parsed file; `where` is how errors name it."""
-    _check_table(content, FILE_KEYS, where, ("title",))
+def _parsed(path: Path, where: str) -> dict[str, Any]:
+    """One file, checked."""
+    import tomli
+
+    try:
+        content = _with_shared(tomli.loads(path.read_text(encoding="utf-8")))
+        check(content, LauncherFile)
+    except (tomli.TOMLDecodeError, UnicodeDecodeError, TableError) as error:
+        raise LauncherError(f"{where}: {error}") from error
+    return content
+
+
+def _with_shared(content: dict[str, Any]) -> dict[str, Any]:
+    """A file with its `[shared]` keys put into each command."""
+    shared = content.pop("shared", {})
+    if not isinstance(shared, dict):
+        raise TableError("shared: expected a table")
+    rows = content.get("command")
+    if isinstance(rows, list):
+        content["command"] = [{**shared, **row} if isinstance(row, dict) else row for row in rows]
+    return content
+
+
+def _take_names(content: Mapping[str, Any], where: str, owners: dict[str, str]) -> None:
+    """Note whose the commands of a file are; a name that is taken already is refused."""
     for index, row in enumerate(content.get("command", ()), 1):
-        merged = {**content.get("shared", {}), **row}
-        _check_table(merged, COMMAND_KEYS, f"{where}: command {index}", ("programs",))
-        for option in merged.get("options", ()):
-            _check_table(option, {"flags": str, "form": str, "channel": str}, f"{where}: command {index}: options",
-                         ("flags", "form"))  # fmt: skip
+        command = Command(**values_of(row, Command))
+        named = [("programs", name) for name in command.names()]
+        for key_name, name in [*named, *(("modules", f"python -m {module}") for module in command.modules.split())]:
+            if name in owners:
+                raise LauncherError(f"{where}: command {index}: {key_name}: {name} is already in {owners[name]}")
+            owners[name] = where
+
+
+def _check_deliveries(content: Mapping[str, Any], stem: str, owners: Mapping[str, str]) -> None:
+    """A delivery speaks of commands of its own file, or of those of a file that `shares` names."""
+    where = f"launchers/{stem}.toml"
+    shared = [f"launchers/{other}.toml" for other in content.get("shares", ())]
+    if missing := [file for file in shared if file not in owners.values()]:
+        raise LauncherError(f"{where}: shares: {missing[0]} has no commands")
     for index, row in enumerate(content.get("delivery", ()), 1):
-        _check_table(row, DELIVERY_KEYS, f"{where}: delivery {index}", ("launchers", "passes"))
+        for name in sorted(NAMES.read(row["launchers"])):
+            fault = _fault_of_name(name, "only_with" in row, where, shared, owners)
+            if fault:
+                raise LauncherError(f"{where}: delivery {index}: {fault}")
 
 
-def _check_table(
-    table: Any, keys: Mapping[str, type | tuple[type, ...]], where: str, required: tuple[str, ...] = ()
-) -> None:
-    if not isinstance(table, Mapping):
-        raise LauncherError(f"{where}: expected a table")
-    for key, value in table.items():
-        if key not in keys:
-            raise LauncherError(f"{where}: {key}: unknown key{suggestion(key, list(keys))}")
-        if not isinstance(value, keys[key]):
-            raise LauncherError(f"{where}: {key}: unexpected {type(value).__name__}")
-        if key in ALLOWED and value not in ALLOWED[key]:
-            raise LauncherError(f"{where}: {key}: {value!r} is not one of {', '.join(ALLOWED[key])}")
-    for key in required:
-        if key not in table:
-            raise LauncherError(f"{where}: {key}: missing")
+def _fault_of_name(name: str, told_apart: bool, where: str, shared: Sequence[str], owners: Mapping[str, str]) -> str:
+    """What is wrong with a name in a delivery; empty: nothing."""
+    owner = owners.get(name)
+    if owner is None:
+        return f"launchers: no [[command]] is called {name}{suggestion(name, list(owners))}"
+    if owner == where:
+        return ""
+    if owner not in shared:
+        stem = owner.removeprefix("launchers/").removesuffix(".toml")
+        return f'launchers: {name} is in {owner}: say shares = ["{stem}"] if it is another program of that name'
+    return "" if told_apart else f"only_with: missing: {name} is in {owner} too, and something has to tell them apart"
 
 
 def launchers_from(table: Mapping[str, Any]) -> Launchers:
     """The launchers of a table that `build` made."""
-    commands = tuple(
-        command_from({**content.get("shared", {}), **row})
-        for content in table.values()
-        for row in content.get("command", ())
-    )
-    deliveries = tuple(delivery_from(row, content) for content in table.values() for row in content.get("delivery", ()))
+    files = table.values()
+    commands = tuple(Command(**values_of(row, Command)) for file in files for row in file.get("command", ()))
+    deliveries = tuple(_delivery(row, file) for file in files for row in file.get("delivery", ()))
     return Launchers(commands, deliveries)
 
 
-def command_from(row: Mapping[str, Any]) -> Command:
-    """One row from its table."""
-    options = (Option(o["flags"], o["form"], o.get("channel", "launcher-argument")) for o in row.get("options", ()))
-    return Command(**{**row, "options": tuple(options)})
+def _delivery(row: Mapping[str, Any], file: Mapping[str, Any]) -> Delivery:
+    """One delivery, with what its file says of all of them."""
+    of_file = {key: file[key] for key in ("title", "confidence") if key in file}
+    return Delivery(**values_of(row, Delivery), **of_file, evidence=tuple(file["evidence"]))
 
 
-def delivery_from(row: Mapping[str, Any], content: Mapping[str, Any]) -> Delivery:
-    """One delivery from its table and what the file says of all of them."""
-    flags = ("only_with", "hosts", "hosts_file", "nodes", "everything", "nothing", "unknown", "single", "names_only")
-    values: dict[str, Any] = {key: frozenset(row[key].split()) for key in flags if key in row}
-    values["lists"] = frozenset(row.get("list", "").split())
-    for key in ("elsewhere", "passes", "inherits_under", "remedy", "wrong_flags", "says", "sure"):
-        if key in row:
-            values[key] = row[key]
-    return Delivery(
-        title=content["title"],
-        launchers=frozenset(" ".join(name.split()) for name in row["launchers"].split(",")),
-        prefixes=tuple(row.get("prefixes", ())),
-        files=tuple(row.get("files", ())),
-        confidence=content.get("confidence", "unverified"),
-        evidence=tuple(content.get("evidence", ())),
-        **values,
-    )
+def load_files() -> list[LauncherFile]:
+    """The launcher files that come with envdoctor, with their examples."""
+    table = load_compiled("launchers", "launchers", build)
+    return [LauncherFile(**values_of(content, LauncherFile)) for content in table.values()]
 
 
 @cache

@@ -18,8 +18,8 @@ from envdoctor.knowledge.rulebook import Example, Rule, Rulebook, load_rulebook,
 Kind = Literal["rule", "catalogue"]
 SECTIONS = ("library", "prefix", "parser", "variable")
 """Tables of a catalogue file."""
-MARKS = ("id", "name", "severity", "level", "check", "code", "since", "why", "fix", "parameters", "triggers", "example")
-"""Keys that only a rule file has."""
+MARKS = ("id", "name", "severity", "level", "check", "code", "since", "why", "fix", "parameters", "triggers")
+"""Keys that only a rule file has; launcher files have examples too."""
 
 
 @dataclass(frozen=True, slots=True)

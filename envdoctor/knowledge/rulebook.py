@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from envdoctor.core.findings import Confidence, Severity
+from envdoctor.knowledge.apis import with_tables
 from envdoctor.knowledge.files import load_compiled, suggestion
 from envdoctor.knowledge.kinds import KINDS, TOPICS, RuleError, kind_codes
 
@@ -122,7 +123,7 @@ def _called(kind: type | tuple[type, ...]) -> str:
 
 def _code(data: Mapping[str, Any], where: str, own: bool) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     """What a rule's file says of its code, and its parameters without what chose the code."""
-    parameters = data.get("parameters", {})
+    parameters = _parameters(data.get("parameters", {}), where)
     if own:
         if "code" in data:
             raise RuleError(
@@ -136,6 +137,14 @@ def _code(data: Mapping[str, Any], where: str, own: bool) -> tuple[tuple[str, ..
     code = [data["code"]] if isinstance(data["code"], str) else data["code"]
     _check_strings(code, f"{where}: code")
     return tuple(code), parameters
+
+
+def _parameters(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The parameters as the checks see them: with the tables that they name."""
+    try:
+        return with_tables(given)
+    except ValueError as error:
+        raise RuleError(f"{where}: parameters.{error}") from error
 
 
 def _check_strings(value: object, where: str) -> None:

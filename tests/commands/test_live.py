@@ -192,7 +192,7 @@ def test_no_secret_of_the_environment_is_told(tmp_path: Path) -> None:
 def test_files_only_is_quick_and_light(tmp_path: Path) -> None:
     """Below three seconds for a job's prolog, and without what only other work needs."""
     code = (
-        "import sys; from envdoctor.cli import main; main(['live', '--no-torch', '--output', 'sheet']); "
+        "import sys; from envdoctor.cli.main import main; main(['live', '--no-torch', '--output', 'sheet']); "
         "print(sorted({m.partition('.')[0] for m in sys.modules} & {'rich', 'yaml', 'libcst', 'tree_sitter', 'torch'}))"
     )
     begin = time.monotonic()

@@ -80,7 +80,7 @@ def test_python_m_imports_nothing_of_the_folder(shadowed: Path, tmp_path: Path, 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_nothing_at_all_with_the_script_or_a_safe_path(shadowed: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     """The installed `envdoctor`, and `python -P -m` and `-I -m`, where Python leaves the folder out too."""
-    ways = [("-c", "import sys; del sys.path[0]; from envdoctor.cli import main; sys.exit(main())")]
+    ways = [("-c", "import sys; del sys.path[0]; from envdoctor.cli.main import main; sys.exit(main())")]
     if sys.version_info >= (3, 11):
         ways.append(("-P", "-m", "envdoctor"))
     for way in ways:
@@ -93,7 +93,7 @@ def test_a_python_path_that_means_the_folder(shadowed: Path, tmp_path: Path, par
     path = os.pathsep.join((part.format(root=shadowed), str(ROOT)))
     cache = str(tmp_path / "cache")
     own, _ = ran(shadowed, "-c", "from __future__ import annotations", PYTHONPATH=path)
-    script = "import sys; sys.path.pop(0); from envdoctor.cli import main; sys.exit(main(['scan']))"
+    script = "import sys; sys.path.pop(0); from envdoctor.cli.main import main; sys.exit(main(['scan']))"
     mine, out = ran(shadowed, "-c", script, PYTHONPATH=path, XDG_CACHE_HOME=cache)
     assert mine <= own | {"gc", "__future__"}
     assert "NCCL_DETERMINISTIC" in out
@@ -120,7 +120,7 @@ def hook(event, values):
         seen.append((event, *map(str, values[:4])))
 seen = []
 sys.addaudithook(hook)
-from envdoctor.cli import main
+from envdoctor.cli.main import main
 try:
     main(sys.argv[1:])
 finally:

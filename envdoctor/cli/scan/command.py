@@ -86,7 +86,8 @@ class Scan:
         if FIXES_SHOWN & {one.format for one in wanted}:
             from envdoctor.fixes.fixer import Fixer
 
-            result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
+            with engine.project.internal.guard(engine.project.files.name, "looking for fixes"):
+                result.findings = Fixer(engine.project, engine.catalog).attach(result.findings)
         result.errors = [*self.found.errors, *unwritten, *engine.errors()]
         told = _against_baseline(self.arguments, result, self.found.files, self.setup)
         if self.arguments.since:

@@ -14,6 +14,10 @@ from envdoctor.knowledge.files import parse_toml, suggestion
 Raw = dict[str, Any]
 REAL = ("real", "deprecated")
 UNREAD = ("ghost", "documented-only")
+NUMERIC = ("int", "float", "size", "bool-int")
+"""Types of values that are numbers; how they are read is said by a parser."""
+OF_NUMBERS = ("not_integer", "trailing_text", "outside", "above", "below", "not_multiple_of")
+"""Conditions that are never met where nobody says how a number is read."""
 NOT_JUDGED = ("incidental", "debug-build", "build-time")
 
 
@@ -82,6 +86,8 @@ def _check_parser(where: str, name: str, entry: Raw, merged: Raw) -> None:
     del name
     for place, bad in enumerate(entry.get("bad", ())):
         _check_bad(f"{where}.bad[{place}]", bad, merged)
+        if "number" not in entry and any(condition in bad["when"] for condition in OF_NUMBERS):
+            fail(f"{where}.number", f"missing: bad[{place}] asks for a number")
 
 
 def _check_prefix(where: str, name: str, entry: Raw, merged: Raw) -> None:
@@ -106,6 +112,24 @@ def _check_variable(where: str, name: str, entry: Raw, merged: Raw) -> None:
     _check_relations(where, name, entry, merged)
     for place, bad in enumerate(entry.get("bad", ())):
         _check_bad(f"{where}.bad[{place}]", bad, merged)
+    _check_number(where, entry, merged)
+
+
+def _check_number(where: str, entry: Raw, merged: Raw) -> None:
+    """Refuse what looks as if numbers were judged and never would be: nothing says how they are read."""
+    value = entry.get("value", {})
+    parsers = [name for name, parser in merged["parser"].items() if "number" in parser]
+    if value.get("type") in NUMERIC and "parser" not in value and "bad" not in entry:
+        fail(f"{where}.value.parser", f"missing: {value['type']} is judged only where it is known how it is read; name "
+             f"a parser ({', '.join(parsers)}), say what goes wrong under bad, or leave value out")  # fmt: skip
+    if value.get("parser") not in parsers:
+        for place, bad in enumerate(entry.get("bad", ())):
+            _check_condition(f"{where}.bad[{place}].when", bad["when"], parsers)
+
+
+def _check_condition(where: str, when: Raw, parsers: Sequence[str]) -> None:
+    if condition := next((key for key in OF_NUMBERS if key in when), ""):
+        fail(f"{where}.{condition}", f"never met: value.parser has to say how a number is read ({', '.join(parsers)})")
 
 
 def _check_reading(where: str, reading: Raw, releases: list[str]) -> None:

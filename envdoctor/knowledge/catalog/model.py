@@ -42,6 +42,7 @@ read_by.nccl = { since = "2.5.6-1", until = "2.30.7-1", ... }
 value = { type = "list", parser = "strtoll", separator = ",", case = "insensitive", inverter = "^",
           words = [...] | { nccl = [["2.5.6-1", [...]]] }, also = "regex of other accepted forms",
           functions = [...], functions_since = { nccl = "2.24.3-1" }, range, unit, escapes, forms, regex, note }
+                                  # a number (int, float, size, bool-int) needs a parser, or bad that needs none
 [[variable.NCCL_ALGO.bad]]        # a value that does not do what it seems to
 when = { unknown_word = true }    # one of values, matches, unknown_word, not_integer, trailing_text, outside, above,
                                   # below, not_multiple_of, empty; with beside = "regex on the comment" and
