@@ -134,8 +134,11 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
             data = parse_toml(path)
         except ValueError as error:
             raise IntentError(f"{path.name}: {error}") from error
-        if unknown := sorted(set(data) - set(table)):
-            raise IntentError(f"{path.name}: {unknown[0]}: unknown key{suggestion(unknown[0], sorted(table))}")
+        for key, content in data.items():
+            if key not in table:
+                raise IntentError(f"{path.name}: {key}: unknown key{suggestion(key, sorted(table))}")
+            if not isinstance(content, type(table[key])):
+                raise IntentError(f"{path.name}: {key}: expected {type(table[key]).__name__}")
         table["reading"] |= data.get("reading", {})
         table["variable"] += data.get("variable", [])
         table["argument"] += data.get("argument", [])
@@ -169,10 +172,11 @@ def _reading(where: str, data: Mapping[str, Any]) -> Reading:
 
 
 def _row(data: Mapping[str, Any], keys: Mapping[str, type], readings: Mapping[str, Reading]) -> Row:
-    where = str(data.get("names", ["a table without names"])[0])
+    where = str(next(iter(data.get("names") or ()), "a table without names"))
     fields = _checked(where, data, keys, ("names", "asks", "evidence"))
-    if not fields["evidence"]:
-        raise IntentError(f"{where}: evidence: empty")
+    for key in ("names", "evidence"):
+        if not fields[key]:
+            raise IntentError(f"{where}: {key}: empty")
     if data["asks"] not in readings:
         raise IntentError(f"{where}: asks: there is no reading {data['asks']!r}{suggestion(data['asks'], [*readings])}")
     return Row(**{**fields, "asks": readings[data["asks"]]})
