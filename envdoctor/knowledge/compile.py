@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.knowledge import apis, claims, launchers, levels, rulebook
+from envdoctor.knowledge import apis, claims, intent, launchers, levels, rulebook
 from envdoctor.knowledge.catalog.build import build_catalog
 from envdoctor.knowledge.files import Build, dump, rule_paths
 from envdoctor.knowledge.targets import data
@@ -19,7 +19,7 @@ def compile_all(root: Path, out: Path) -> list[Path]:
         ("catalog", "catalog", build_catalog), ("rules", "*", rulebook.build), ("targets", "targets", data.build),
         ("claims", ".", claims.build), ("levels", "levels", levels.build),
         ("launchers", "launchers", launchers.build),
-        ("apis", "apis", apis.build),
+        ("apis", "apis", apis.build), ("intent", "intent", intent.build),
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     written = []

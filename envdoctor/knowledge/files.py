@@ -20,7 +20,7 @@ import envdoctor
 COMPILED = "compiled"
 """The folder under `rules/` that holds the JSON of a wheel."""
 
-KNOWLEDGE = ("apis", "catalog", "launchers", "levels", "targets", COMPILED)
+KNOWLEDGE = ("apis", "catalog", "intent", "launchers", "levels", "targets", COMPILED)
 """Folders of `rules/` that hold other knowledge than rules."""
 
 Build = Callable[[list[Path]], dict[str, Any]]

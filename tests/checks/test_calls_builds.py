@@ -224,7 +224,7 @@ def test_the_first_release_takes_the_fused_loss(judge: Judge, release: str, refu
     assert judge({"run.sh": script}, "run.sh") == ([(2, "ED502")] if refused else [])
 
 
-def test_the_mode_is_a_wish(judge: Judge) -> None:
+def test_the_mode_asks_for_determinism(judge: Judge) -> None:
     script = f"export NVTE_ALLOW_NONDETERMINISTIC_ALGO=1\n{MODE}"
     assert judge({"run.sh": script}, "run.sh") == [(1, "ED502")]
     assert judge({"run.sh": script.replace(" --deterministic-mode", "")}, "run.sh") == []

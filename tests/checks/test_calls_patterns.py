@@ -104,7 +104,7 @@ def test_arguments_by_keyword_come_first() -> None:
 
 def test_knowledge_is_complete() -> None:
     apis = load_apis()
-    for entry in apis["wish"]:
+    for entry in apis["intent"]:
         assert entry["names"]
         assert entry["says"]
     for entry in apis["api"]:
@@ -115,8 +115,8 @@ def test_knowledge_is_complete() -> None:
 
 def test_lists_of_several_files_are_joined(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("training = ['x']\n")
-    (tmp_path / "b.toml").write_text("training = ['y']\n[[wish]]\nnames = ['z']\n")
-    assert build(sorted(tmp_path.glob("*.toml"))) == {"training": ["x", "y"], "wish": [{"names": ["z"]}]}
+    (tmp_path / "b.toml").write_text("training = ['y']\n[[intent]]\nnames = ['z']\n")
+    assert build(sorted(tmp_path.glob("*.toml"))) == {"training": ["x", "y"], "intent": [{"names": ["z"]}]}
     (tmp_path / "c.toml").write_text("training = 'x'\n")
     with pytest.raises(ValueError, match="training: expected a list"):
         build(sorted(tmp_path.glob("*.toml")))

@@ -1,4 +1,4 @@
-"""ED501, ED502, ED603 and the part of ED104 about calls: levels, wishes, and both sides of each version boundary."""
+"""ED501, ED502, ED603 and the part of ED104 about calls: levels, intent, and both sides of each version boundary."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def test_versions(
     assert judge(code, target) == expected
 
 
-WISHES = {
+INTENT = {
     "the attribute for convolutions": (f"{SEEDED}torch.backends.cudnn.deterministic = True\n{TRAIN}", [(3, "ED501")]),
     "a variable": (f"import os\n{SEEDED}os.environ['NCCL_DETERMINISTIC'] = '1'\n{TRAIN}", [(4, "ED501")]),
-    "a variable that is off": (f"import os\n{SEEDED}os.environ['MY_DETERMINISTIC'] = '0'\n{TRAIN}", []),
+    "a variable that is off": (f"import os\n{SEEDED}os.environ['NCCL_DETERMINISTIC'] = '0'\n{TRAIN}", []),
     "the switch": (f"{STRICT}{TRAIN}", []),
     "the debug mode": (f"{SEEDED}torch.set_deterministic_debug_mode('error')\n{TRAIN}", []),
     "a switch whose value cannot be told": (
@@ -183,15 +183,15 @@ WISHES = {
     "a condition that chooses nothing": (
         f"{STRICT}if torch.cuda.is_available():\n    torch.backends.cudnn.benchmark = True\n{TRAIN}", [(5, "ED502")],
     ),
-    "seeds under a condition are no wish": (
+    "seeds under a condition show no intent": (
         f"import torch\nif args.seed is not None:\n    torch.manual_seed(args.seed)\ntorch.backends.cudnn.benchmark = True\n{TRAIN}",
         [],
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "expected"), WISHES.values(), ids=WISHES)
-def test_wishes(judge: Callable[..., list[tuple[int, str]]], code: str, expected: list[tuple[int, str]]) -> None:
+@pytest.mark.parametrize(("code", "expected"), INTENT.values(), ids=INTENT)
+def test_intent(judge: Callable[..., list[tuple[int, str]]], code: str, expected: list[tuple[int, str]]) -> None:
     assert judge(code) == expected
 
 

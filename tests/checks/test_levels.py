@@ -57,7 +57,7 @@ def places(judgements: list[Finding]) -> list[tuple[str, int, str]]:
     return [(f.place.path, f.place.line, f.severity) for f in judgements]
 
 
-def test_a_wish_without_nvls_excluded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_determinism_is_asked_for_and_nvls_is_not_excluded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     said = judged(tree({"run.sh": RUN, "fit.py": STRICT}), monkeypatch)
     assert places(said) == [("run.sh", 1, "warning")]
     assert said[0].help == "export NCCL_NVLS_ENABLE=0"
@@ -72,7 +72,7 @@ def test_where_nothing_is_lacking(target: str, tree: Tree, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({"run.sh": RUN, "fit.py": SEEDED}, "seeds are half a wish"),
+        ({"run.sh": RUN, "fit.py": SEEDED}, "seeds alone ask for too little"),
         ({"run.sh": RUN}, "the program is not here"),
         ({"run.sh": "torchrun --nproc_per_node=1 fit.py\n", "fit.py": STRICT}, "one process"),
         ({"run.sh": "python fit.py\n", "fit.py": STRICT.replace("dist.init", "dist.other_init")}, "no ranks"),
@@ -97,11 +97,11 @@ def test_silence(files: Mapping[str, str], why: str, tree: Tree, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "wish", ["export CUBLAS_WORKSPACE_CONFIG=:4096:8\n", "export NCCL_DETERMINISTIC=1\n",
+    "asking", ["export CUBLAS_WORKSPACE_CONFIG=:4096:8\n", "export NCCL_DETERMINISTIC=1\n",
              "export NVTE_ALLOW_NONDETERMINISTIC_ALGO=0\n"],
 )  # fmt: skip
-def test_the_environment_shows_the_wish_too(wish: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = judged(tree({"run.sh": wish + RUN, "fit.py": SEEDED}), monkeypatch)
+def test_the_environment_asks_too(asking: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = judged(tree({"run.sh": asking + RUN, "fit.py": SEEDED}), monkeypatch)
     assert places(said) == [("run.sh", 2, "warning")]
 
 
@@ -129,7 +129,7 @@ def test_a_program_that_nothing_here_launches(
     assert said[0].help.startswith("set in the environment of all ranks: NCCL_NVLS_ENABLE=0")
 
 
-def test_a_level_that_is_asked_for_needs_no_wish(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_that_is_asked_for_is_enough(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"run.sh": "export RCCL_MSCCL_ENABLE=0\n" + RUN, "fit.py": SEEDED})
     (said,) = judged(root, monkeypatch, "placement", "rocm-6.2")
     assert said.severity == "warning"

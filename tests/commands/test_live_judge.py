@@ -156,16 +156,13 @@ def test_variables_that_may_be_recorded(name: str, answer: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "names", "level"),
+    ("asked", "settings", "level"),
     [
-        ("auto", ["NCCL_ALGO"], "hygiene"), ("auto", ["NCCL_DETERMINISTIC"], "run-to-run"),
-        ("auto", ["CUBLAS_WORKSPACE_CONFIG"], "run-to-run"), ("hygiene", ["NCCL_DETERMINISTIC"], "hygiene"),
-        ("topology", [], "topology"),
+        ("auto", {"NCCL_ALGO": "Ring"}, "hygiene"), ("auto", {"NCCL_DETERMINISTIC": "1"}, "run-to-run"),
+        ("auto", {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}, "run-to-run"),
+        ("hygiene", {"NCCL_DETERMINISTIC": "1"}, "hygiene"), ("auto", {"TF_CUDNN_DETERMINISTIC": "0"}, "hygiene"),
+        ("auto", {"NCCL_ALGO": "Ring", "NCCL_DETERMINISTIC": "1"}, "run-to-run"), ("topology", {}, "topology"),
     ],
 )  # fmt: skip
-def test_the_level(asked: str, names: list[str], level: str) -> None:
-    assert level_of(asked, [setting(name) for name in names]) == level
-
-
-def test_a_switch_that_is_off_is_no_wish() -> None:
-    assert level_of("auto", [setting("TF_CUDNN_DETERMINISTIC", "0")]) == "hygiene"
+def test_the_level(asked: str, settings: dict[str, str], level: str) -> None:
+    assert level_of(asked, [setting(name, value) for name, value in settings.items()]) == level

@@ -356,7 +356,7 @@ def test_without_libcst_it_says_what_is_missing(
     load = importlib.import_module
 
     def without(name: str) -> object:
-        if name.startswith("envdoctor.fixes.python_"):
+        if name.startswith("envdoctor.fixes.python."):
             raise ModuleNotFoundError("No module named 'libcst'", name="libcst")
         return load(name)
 

@@ -182,7 +182,7 @@ def test_one_module_starts_programs_for_a_scan() -> None:
     """What a scan may start is started in one place; all else belongs to `live` and `trace`."""
     starting = {path for path in (ROOT / "envdoctor").rglob("*.py") if any(_starts(ast.parse(path.read_text())))}
     names = {path.relative_to(ROOT / "envdoctor").as_posix() for path in starting}
-    assert {name for name in names if not name.startswith(("probes/", "smoke/", "trace/", "live/"))} == {"git.py"}
+    assert {name for name in names if not name.startswith("node/")} == {"project/git.py"}
 
 
 def _starts(tree: ast.AST) -> Iterator[bool]:

@@ -13,7 +13,8 @@ from support import ROOT, envdoctor
 
 from envdoctor import __version__
 from envdoctor.engine import Result
-from envdoctor.reports.base import FORMATS, printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import FORMATS, report
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

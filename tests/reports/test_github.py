@@ -11,7 +11,8 @@ from report_samples import HOSTILE, clean, full, hostile
 
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding
-from envdoctor.reports.base import printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.github import workflow_command
 
 COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::(.*)")

@@ -11,7 +11,8 @@ import jsonschema
 from report_samples import HOSTILE, clean, full, hostile
 from support import envdoctor
 
-from envdoctor.reports.base import printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import report
 
 LINES = {
     "type": "object", "required": ["begin"], "additionalProperties": False,

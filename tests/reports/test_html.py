@@ -16,7 +16,8 @@ import pytest
 from report_samples import HOSTILE, clean, full, hostile
 
 from envdoctor.engine import Result
-from envdoctor.reports.base import printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.html_style import STYLE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

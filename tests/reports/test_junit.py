@@ -15,7 +15,8 @@ from report_samples import HOSTILE, clean, full, hostile, undone
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding
 from envdoctor.engine import Result
-from envdoctor.reports.base import printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import report
 
 
 def read(result: Result, folder: Path) -> junitparser.JUnitXml:

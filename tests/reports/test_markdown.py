@@ -11,7 +11,8 @@ from report_samples import HOSTILE, clean, full, hostile
 
 from envdoctor.core.records import replace
 from envdoctor.engine import Result
-from envdoctor.reports.base import printable, report
+from envdoctor.reports.base import printable
+from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.markdown import MOST, escaped
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -17,7 +17,7 @@ from report_samples import hostile
 from support import ROOT, envdoctor
 
 from envdoctor.core.errors import UserError
-from envdoctor.reports.base import FORMATS
+from envdoctor.reports.findings.formats import FORMATS
 from envdoctor.reports.outputs import Output, output, planned, write
 
 Tree = Callable[[Mapping[str, str]], Path]

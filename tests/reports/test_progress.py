@@ -17,13 +17,13 @@ from envdoctor.reports import progress
 Tree = Callable[[Mapping[str, str]], Path]
 SLOW = """
 import sys, time
-from envdoctor import cli
-from envdoctor.project import Project
+from envdoctor.cli import main as cli
+from envdoctor.readers.store import FactStore
 from envdoctor.reports import progress
 
 progress.AFTER = float(sys.argv[1])
-read = Project.read
-Project.read = lambda self, path: time.sleep(0.15) or read(self, path)
+read = FactStore.read
+FactStore.read = lambda self, path: time.sleep(0.15) or read(self, path)
 code = cli.main(sys.argv[2:])
 print("rich" if "rich" in sys.modules else "no rich")
 sys.exit(code)

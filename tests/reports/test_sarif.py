@@ -14,7 +14,7 @@ from report_samples import HOSTILE, clean, full, hostile
 from support import envdoctor
 
 from envdoctor.core.facts import Place
-from envdoctor.reports.base import report
+from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.sarif import artifact, region
 
 Tree = Callable[[Mapping[str, str]], Path]

@@ -16,7 +16,8 @@ from envdoctor.node.probes.base import ProbeStatus
 from envdoctor.node.probes.keys import KEYS
 from envdoctor.node.probes.node import AFTER, BEFORE
 from envdoctor.reports.findings.markdown import escaped, fenced
-from envdoctor.reports.node.base import FORMATS, PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of, sheet_report
+from envdoctor.reports.node.base import PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of
+from envdoctor.reports.node.formats import FORMATS, sheet_report
 from envdoctor.reports.node.json import examination_json
 from envdoctor.reports.node.lines import SAY
 

@@ -13,7 +13,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
-_WISH = regex(r"determinis|reproducib|repeatab|bit-?(?:wise|exact|identical|for-bit)|same (?:result|number|bits)", re.I)
+_REPEATABLE = regex(
+    r"determinis|reproducib|repeatab|bit-?(?:wise|exact|identical|for-bit)|same (?:result|number|bits)", re.I
+)
 _REJECTS = regex(r"\bMI3(?:00X|08X|25X|50X?|55X?)\b|\bgfx950\b", re.I)
 _ACCEPTS = regex(r"\bMI(?:2\d\d\w?|300A)\b|\bgfx90a\b", re.I)
 _LATE_DIRECTIVE = regex(r"^#SBATCH[ \t]+[^\n]*--export\b[^\n]*", re.M)
@@ -42,11 +44,13 @@ def _clock_cap(rule: Rule, launch: Launch, context: UnitContext) -> Iterator[Fin
     if "--setperfdeterminism" not in words and not ("set" in words and "--perf-determinism" in words):
         return
     text = context.unit.text
-    wished = _WISH.search(_around(text, launch.place).replace("setperfdeterminism", "").replace("perf-determinism", ""))
+    wanted = _REPEATABLE.search(
+        _around(text, launch.place).replace("setperfdeterminism", "").replace("perf-determinism", "")
+    )
     device = _REJECTS.search(text) if not _ACCEPTS.search(text) else None
     rejected = device[0] if device else next((gpu for gpu in context.target.gpus if gpu == "gfx950"), "")
     evidence = ("ROCm/rocm-systems#9398",)
-    if wished:
+    if wanted:
         message = "this caps the clock; it makes no result deterministic" + (
             f", and {rejected} refuses it" if rejected else ""
         )

@@ -15,13 +15,14 @@ from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.python.entries import MAIN, Program
 from envdoctor.checks import context as checks
 from envdoctor.checks.python.common import finding
-from envdoctor.checks.python.intent import shows_wish, wishes
+from envdoctor.checks.python.intent import program_intent
 from envdoctor.checks.python.patterns import named
 from envdoctor.core.facts import Branch, Call, Place, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 from envdoctor.core.target import UNKNOWN, Target
+from envdoctor.knowledge.intent import asking, command_asks
 from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
@@ -45,7 +46,7 @@ class Job:
     words: tuple[str, ...] = ()
     programs: list[Program] = field(default_factory=list)
     settings: dict[str, str | None] = field(default_factory=dict)
-    wish: Place | None = None
+    intent: Place | None = None
     certain: bool = True
     in_shell: bool = True
 
@@ -96,9 +97,9 @@ def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], befo
     settings = [*before, *command.given, *_of_programs(programs)]
     words = _words(command)
     job = Job(command.launch.place, words, programs, _values(settings))
-    job.wish = _wish([*before, *command.given], programs, words)
-    if job.wish is None and any(word.partition("=")[0] in rule.parameters["wishes"] for word in words):
-        job.wish = command.launch.place
+    job.intent = _asked_at([*before, *command.given], programs, words)
+    if job.intent is None and command_asks(words):
+        job.intent = command.launch.place
     job.certain = not unit.unresolved and not unit.truncated and not unit.env_files
     job.in_shell = unit.facts.kind == "shell"
     return job
@@ -107,7 +108,7 @@ def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], befo
 def _own_job(program: Program, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> Job:
     """A program that nothing in the tree launches: who does may set anything, so at `auto` it is a hint."""
     settings = [*before, *_of_programs([program])]
-    job = Job(place, (), [program], _values(settings), _wish(before, [program], ()), in_shell=False)
+    job = Job(place, (), [program], _values(settings), _asked_at(before, [program], ()), in_shell=False)
     job.certain = context.level != "auto"
     return job
 
@@ -149,18 +150,18 @@ def _values(settings: Iterable[Setting]) -> dict[str, str | None]:
     return found
 
 
-def _wish(settings: Iterable[Setting], programs: Iterable[Program], words: Sequence[str]) -> Place | None:
+def _asked_at(settings: Iterable[Setting], programs: Iterable[Program], words: Sequence[str]) -> Place | None:
     """Where determinism is asked for by more than seeds, and not only under a condition that nothing here meets."""
     options = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--")}
     for program in programs:
-        for step in wishes(program).steps:
+        for step in program_intent(program).steps:
             if _meets(step.conditions, options):
                 return step.call.place
         run = {step.function.name for step in program.steps if step.function is not None}
-        for setting in wishes(program).settings:
+        for setting in program_intent(program).settings:
             if _meets(setting.branch, options) and (setting.scope.kind != "function" or setting.scope.name in run):
                 return setting.place
-    return next((s.place for s in settings if shows_wish(s) and _meets(s.branch, options)), None)
+    return next((s.place for s in asking(settings) if _meets(s.branch, options)), None)
 
 
 def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
@@ -214,7 +215,7 @@ def _values_after(words: Sequence[str], flags: Sequence[str]) -> Iterator[str]:
 def _level(asked: str, job: Job) -> str:
     if asked != "auto":
         return asked
-    return "run-to-run" if job.wish is not None else "hygiene"
+    return "run-to-run" if job.intent is not None else "hygiene"
 
 
 def _judged(rule: Rule, context: checks.UnitContext, job: Job) -> Finding | None:
@@ -243,7 +244,7 @@ def _calls(programs: Iterable[Program]) -> set[str]:
     found: set[str] = set()
     for program in programs:
         found |= {step.call.name for step in program.steps if step.call.kind == "call"} - SWITCHES
-        if "torch" in wishes(program).switches:
+        if "torch" in program_intent(program).switches:
             found.add("torch.use_deterministic_algorithms")
     return found
 
@@ -267,8 +268,8 @@ def _finding(
     lacks = "; ".join(dict.fromkeys(need.lacks for need in plain))
     more: dict[str, Any] = {"help": _help(rule, job, missing, context)}
     more["evidence"] = tuple(dict.fromkeys(e for need in missing for e in need.evidence)) or rule.evidence
-    if job.wish is not None and job.wish != job.place:
-        more["related"] = (Related(job.wish, "determinism is asked for here"),)
+    if job.intent is not None and job.intent != job.place:
+        more["related"] = (Related(job.intent, "determinism is asked for here"),)
     if hint:
         more |= {"severity": "info", "confidence": "low"}
     return finding(rule, job.place, f"at level {level} this launch leaves open: {lacks}", **more)

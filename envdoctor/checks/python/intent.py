@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +11,11 @@ from envdoctor.checks.python.patterns import Table, any_named, named, steps_name
 from envdoctor.core.facts import Call, Place, Setting
 from envdoctor.core.records import dataclass, field
 from envdoctor.knowledge.apis import load_apis
+from envdoctor.knowledge.intent import asking
 
 
 @dataclass(slots=True)
-class Wishes:
+class Intent:
     """What shows that determinism is asked for, by more than seeds."""
 
     steps: list[Step] = field(default_factory=list)
@@ -71,7 +71,7 @@ def asked_for(program: Program, level: str) -> str:
         return "determinism" if trains(program) else ""
     if level == "hygiene":
         return ""
-    if wishes(program).full:
+    if program_intent(program).full:
         return "determinism"
     return "seeds" if trains(program) and seeded(program) else ""
 
@@ -89,53 +89,36 @@ SEEDS = ("torch.manual_seed", "torch.use_deterministic_algorithms", "*.seed_ever
 
 @lru_cache(maxsize=1)
 def _table() -> Table:
-    return Table(load_apis()["wish"])
+    return Table(load_apis()["intent"])
 
 
-def wish_of(call: Call) -> Mapping[str, Any] | None:
-    """The entry of the table of wishes that a call is, if it is one."""
+def call_intent(call: Call) -> Mapping[str, Any] | None:
+    """The entry of the table of intent that a call is, if it is one."""
     found = _table().of(call)
     return found[0][1] if found else None
 
 
-def shows_wish(setting: Setting) -> bool:
-    """Whether a setting of the environment asks for determinism."""
-    if setting.guarded or setting.op not in ("set", "default"):
-        return False
-    value = setting.value.known
-    for data in load_apis()["wish_environment"]:
-        if not fnmatchcase(setting.name, data["name"]) or setting.name in data.get("except", ()):
-            continue
-        if "values" in data and value not in data["values"]:
-            continue
-        if "contains" in data and not any(part in (value or "") for part in data["contains"]):
-            continue
-        if value not in data.get("not_values", ()):
-            return True
-    return False
-
-
-def wishes(program: Program) -> Wishes:
-    """What a program asks for."""
-    key = "wishes"
+def program_intent(program: Program) -> Intent:
+    """What shows that a program asks for determinism."""
+    key = "intent"
     if key not in program.memory:
-        program.memory[key] = _wishes(program)
+        program.memory[key] = _program_intent(program)
     found = program.memory[key]
-    assert isinstance(found, Wishes)
+    assert isinstance(found, Intent)
     return found
 
 
-def _wishes(program: Program) -> Wishes:
-    found = Wishes()
+def _program_intent(program: Program) -> Intent:
+    found = Intent()
     for step in program.chosen(_table().knows):
-        data = wish_of(step.call)
+        data = call_intent(step.call)
         if data is not None and not _withdrawn(step, program.steps):
             found.steps.append(step)
             found.workspace |= data.get("workspace", False)
             if "switch" in data:
                 found.switches.add(data["switch"])
     for facts in program.files.values():
-        found.settings += [s for s in facts.settings if shows_wish(s)]
+        found.settings += asking(facts.settings)
     return found
 
 
@@ -151,8 +134,3 @@ def _withdrawn(step: Step, steps: Iterable[Step]) -> bool:
         and not other.conditions
         for other in steps
     )
-
-
-def launch_settings(settings: Iterable[Setting]) -> Iterator[Setting]:
-    """The settings of a launching file that ask for determinism."""
-    return (s for s in settings if shows_wish(s))

@@ -10,18 +10,19 @@ from envdoctor.analysis.python.entries import Process, Program, Step
 from envdoctor.analysis.python.programs import Programs
 from envdoctor.checks.context import Context
 from envdoctor.checks.python.common import entry_related, finding, short
-from envdoctor.checks.python.intent import LEVELS, Wishes, launch_settings, trains, wish_of, wishes
+from envdoctor.checks.python.intent import LEVELS, Intent, call_intent, program_intent, trains
 from envdoctor.checks.python.patterns import argument, fits_target, hidden_arguments, named, steps_named
 from envdoctor.checks.python.streams import runs_again
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.apis import load_apis
+from envdoctor.knowledge.intent import asking
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
-    """What the program of a file lacks, or the program that a file launches with a wish for determinism."""
+    """What the program of a file lacks, or the program that a file launches with a intent for determinism."""
     assert context.programs is not None
     if context.level == "hygiene":
         return
@@ -32,33 +33,33 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     program = context.programs.of(facts)
     if program is None or not trains(program):
         return
-    wish = wishes(program)
-    if not wish.full and context.level not in LEVELS:
+    intent = program_intent(program)
+    if not intent.full and context.level not in LEVELS:
         return
-    yield from _switch(rule, context, program, wish)
+    yield from _switch(rule, context, program, intent)
     yield from _keywords(rule, context, program)
-    yield from _spawned(rule, context, program, wish)
-    yield from _variables(rule, context, program, wish)
+    yield from _spawned(rule, context, program, intent)
+    yield from _variables(rule, context, program, intent)
 
 
-def _switch(rule: Rule, context: Context, program: Program, wish: Wishes) -> Iterator[Finding]:
+def _switch(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
     assert context.programs is not None
-    if not lacks_switch(rule, context.programs, program, wish):
+    if not lacks_switch(rule, context.programs, program, intent):
         return
-    place = wish.place or _first_training(program)
-    if wish.steps:
+    place = intent.place or _first_training(program)
+    if intent.steps:
         message = (
-            f"{short(wish.steps[0].call)} covers a part only, and torch.use_deterministic_algorithms is never called"
+            f"{short(intent.steps[0].call)} covers a part only, and torch.use_deterministic_algorithms is never called"
         )
     else:
         message = "repeatable runs are asked for, and torch.use_deterministic_algorithms is never called"
     yield finding(rule, place, message, related=entry_related(context, place))
 
 
-def lacks_switch(rule: Rule, programs: Programs, program: Program, wish: Wishes) -> bool:
+def lacks_switch(rule: Rule, programs: Programs, program: Program, intent: Intent) -> bool:
     """Whether a torch program never switches deterministic algorithms on, as far as that can be told."""
-    if wish.switches or not any(n.split(".")[0] == "torch" for n in program.imports()):
+    if intent.switches or not any(n.split(".")[0] == "torch" for n in program.imports()):
         return False
     unseen = re.compile(rule.parameters["unseen"])
     return not any(_may_switch(step, unseen) for step in program.steps) and not _switched_aside(programs, program)
@@ -111,11 +112,11 @@ def _keywords(rule: Rule, context: Context, program: Program) -> Iterator[Findin
                 yield finding(rule, place, message, related=entry_related(context, place), **more)
 
 
-def _spawned(rule: Rule, context: Context, program: Program, wish: Wishes) -> Iterator[Finding]:
+def _spawned(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
     """The switch is set in the process that spawns the ranks, and not in the ranks."""
     training = load_apis()["training"]
-    switched = {s.process for s in wish.steps if _is_switch(s)}
-    inherits = any(runs_again(s) for s in wish.steps if _is_switch(s))
+    switched = {s.process for s in intent.steps if _is_switch(s)}
+    inherits = any(runs_again(s) for s in intent.steps if _is_switch(s))
     if Process() not in switched:
         return
     for process in {s.process for s in program.steps if s.process.kind in ("spawn", "remote")} - switched:
@@ -123,28 +124,28 @@ def _spawned(rule: Rule, context: Context, program: Program, wish: Wishes) -> It
             continue
         trained = [s for s in program.steps if s.process == process and named(s.call.name, training)]
         if trained:
-            step = next(s for s in wish.steps if _is_switch(s) and s.process == Process())
+            step = next(s for s in intent.steps if _is_switch(s) and s.process == Process())
             message = f"{short(step.call)} acts in this process only: the spawned ranks start without it"
             related = (Related(trained[0].call.place, "trains in a spawned process"),)
             yield finding(rule, step.call.place, message, help="call it in the spawned function", related=related)
 
 
 def _is_switch(step: Step) -> bool:
-    data = wish_of(step.call)
+    data = call_intent(step.call)
     return data is not None and "switch" in data
 
 
-def _variables(rule: Rule, context: Context, program: Program, wish: Wishes) -> Iterator[Finding]:
+def _variables(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
     """Variables that the release needs besides the switch."""
     assert context.programs is not None
-    steps = [s for s in wish.steps if _is_switch(s)]
-    if not steps or "torch" not in wish.switches:
+    steps = [s for s in intent.steps if _is_switch(s)]
+    if not steps or "torch" not in intent.switches:
         return
     place = steps[0].call.place
     for data in rule.parameters["variable"]:
         if not fits_target(data["platform"], data["versions"], context.target, False):
             continue
-        if data.get("given_by_workspace") and wish.workspace:
+        if data.get("given_by_workspace") and intent.workspace:
             continue
         if data.get("strict") and any(a.keyword == "warn_only" for a in steps[0].call.arguments):
             continue
@@ -162,13 +163,13 @@ def _convolves(program: Program) -> bool:
 def _launched(rule: Rule, context: Context) -> Iterator[Finding]:
     """A launch asks for determinism by a variable, and the program never tells torch."""
     assert context.programs is not None
-    asked = list(launch_settings(context.facts.settings))
+    asked = list(asking(context.facts.settings))
     if not asked:
         return
     for launch in context.facts.launches:
         for program in context.programs.launched(launch.inner or launch.words, context.facts.path):
-            wish = wishes(program)
-            if trains(program) and not wish.full and lacks_switch(rule, context.programs, program, wish):
+            intent = program_intent(program)
+            if trains(program) and not intent.full and lacks_switch(rule, context.programs, program, intent):
                 message = f"{asked[0].name} asks for repeatable runs; {program.path} never tells torch"
                 related = (Related(Place(program.path, 1, 1, 1, 1), "the program that is launched"),)
                 yield finding(rule, asked[0].place, message, related=related, confidence="medium")

@@ -10,12 +10,12 @@ from envdoctor.analysis.python.entries import Process, Program, Step, exclusive
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
 from envdoctor.checks.python.common import entry_related, finding, short
-from envdoctor.checks.python.intent import LEVELS, Wishes, asked_for, launch_settings, wish_of, wishes
+from envdoctor.checks.python.intent import LEVELS, Intent, asked_for, call_intent, program_intent
 from envdoctor.checks.python.patterns import Table, fits_target, named
 from envdoctor.core.facts import Branch, Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
-from envdoctor.knowledge.apis import load_apis
+from envdoctor.knowledge.intent import asking, command_asks
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
 
@@ -49,33 +49,33 @@ _KEPT: dict[str, tuple[Mapping[str, Any], Table]] = {}
 
 def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
     asked = asked_for(program, context.level)
-    wish = wishes(program)
+    intent = program_intent(program)
     options = options_of(rule)
     for step in program.chosen(options.knows):
         for shape, data in options.of(step.call):
-            if not shape.holds(context.target) or _covered(data, wish, context):
+            if not shape.holds(context.target) or _covered(data, intent, context):
                 continue
             if _chosen(step, data):
                 continue
-            if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
-                yield _option(rule, context, step.call, data, wish, asked)
+            if _speaks(data["needs"], asked) and not _other_branch(step, intent) and not _taken_back(step, program):
+                yield _option(rule, context, step.call, data, intent, asked)
     precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
     yield from _mixed(rule, context, [s.call for s in program.chosen(precise.__contains__)])
 
 
-def _covered(data: Mapping[str, Any], wish: Wishes, context: Context) -> bool:
+def _covered(data: Mapping[str, Any], intent: Intent, context: Context) -> bool:
     """The release ties the option to the switch, and the switch is on."""
     bounds = data.get("covered_by_switch")
-    return bounds is not None and "torch" in wish.switches and fits_target("", bounds, context.target, False)
+    return bounds is not None and "torch" in intent.switches and fits_target("", bounds, context.target, False)
 
 
 def _speaks(needs: str, asked: str) -> bool:
     return needs == "nothing" or asked == "determinism" or (needs == "seeds" and asked == "seeds")
 
 
-def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], wish: Wishes, asked: str) -> Finding:
+def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], intent: Intent, asked: str) -> Finding:
     related = entry_related(context, call.place)
-    place = wish.place
+    place = intent.place
     if place is not None and place.line != call.place.line:
         related += (Related(place, "determinism is asked for here"),)
     confidence = rule.confidence if asked == "determinism" or data["needs"] == "nothing" else "medium"
@@ -118,14 +118,14 @@ def _chosen(step: Step, data: Mapping[str, Any]) -> bool:
     return bool(word) and any(word in b.condition for b in choices(step.conditions) if b.arm.startswith(("if", "elif")))
 
 
-def _other_branch(step: Step, wish: Wishes) -> bool:
-    """The option is on only under a condition that the wish does not share."""
+def _other_branch(step: Step, intent: Intent) -> bool:
+    """The option is on only under a condition that the intent does not share."""
     mine = {(b.id, b.arm) for b in choices(step.conditions)}
     if not mine:
-        return any(exclusive(step.conditions, w.conditions) for w in wish.steps)
-    if wish.settings and not wish.steps:
+        return any(exclusive(step.conditions, other.conditions) for other in intent.steps)
+    if intent.settings and not intent.steps:
         return True
-    return not any(mine <= {(b.id, b.arm) for b in w.conditions} for w in wish.steps)
+    return not any(mine <= {(b.id, b.arm) for b in other.conditions} for other in intent.steps)
 
 
 def _taken_back(step: Step, program: Program) -> bool:
@@ -170,29 +170,29 @@ def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Findi
     for call in facts.calls:
         scopes.setdefault(call.scope.name, []).append(call)
     for calls in scopes.values():
-        asks = [c for c in calls if wish_of(c) is not None]
+        asks = [c for c in calls if call_intent(c) is not None]
         if not asks:
             continue
         steps = [Step(c, i, Process(), c.branch) for i, c in enumerate(calls)]
         small = Program(facts.path, facts, steps, {})
-        wish = wishes(small)
+        intent = program_intent(small)
         for step in steps:
             for shape, data in options_of(rule).of(step.call):
-                if _covered(data, wish, context) or not shape.holds(context.target):
+                if _covered(data, intent, context) or not shape.holds(context.target):
                     continue
-                if _in_earnest(step, small, wish):
-                    yield _option(rule, context, step.call, data, wish, "determinism")
+                if _in_earnest(step, small, intent):
+                    yield _option(rule, context, step.call, data, intent, "determinism")
 
 
-def _in_earnest(step: Step, program: Program, wish: Wishes) -> bool:
-    return not _other_branch(step, wish) and not _taken_back(step, program) and not _only_step(step, wish, program)
+def _in_earnest(step: Step, program: Program, intent: Intent) -> bool:
+    return not _other_branch(step, intent) and not _taken_back(step, program) and not _only_step(step, intent, program)
 
 
-def _only_step(step: Step, wish: Wishes, program: Program) -> bool:
-    """The wish itself is taken back in the same function: a helper that sets and resets."""
+def _only_step(step: Step, intent: Intent, program: Program) -> bool:
+    """The intent itself is taken back in the same function: a helper that sets and resets."""
     return all(
-        any(o.call.name == w.call.name and o is not w and o.call.arguments != w.call.arguments for o in program.steps)
-        for w in wish.steps
+        any(o.call.name == s.call.name and o is not s and o.call.arguments != s.call.arguments for o in program.steps)
+        for s in intent.steps
     )
 
 
@@ -224,9 +224,9 @@ def _asked_around(context: Context, setting: Setting) -> str:
         return "determinism"
     if context.level == "hygiene":
         return ""
-    if any(s.name != setting.name for s in launch_settings(context.facts.settings)):
+    if any(s.name != setting.name for s in asking(context.facts.settings)):
         return "determinism"
-    if any(word in launch.words for launch in context.facts.launches for word in load_apis()["wish_words"]):
+    if any(command_asks(launch.words) for launch in context.facts.launches):
         return "determinism"
     answers = [asked_for(program, context.level) for program in _launched(context)]
     return "determinism" if "determinism" in answers else next((a for a in answers if a), "")

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from envdoctor.analysis.python.entries import Program
 from envdoctor.analysis.python.modules import Modules
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.intent import LEVELS, asked_for, launch_settings, wishes
+from envdoctor.checks.python.intent import LEVELS, asked_for, program_intent
 from envdoctor.checks.python.options import choices
+from envdoctor.knowledge.intent import asking
 from envdoctor.readers.kinds import PYTHON
 
 MOST_PROGRAMS = 300
@@ -75,8 +76,8 @@ def wanted_by(context: Context, programs: Iterable[Program]) -> Program | None:
 def _wants(program: Program, level: str) -> bool:
     if asked_for(program, level) != "determinism":
         return False
-    found = wishes(program)
-    plain = any(not choices(w.conditions) for w in found.steps) or any(not choices(s.branch) for s in found.settings)
+    found = program_intent(program)
+    plain = any(not choices(s.conditions) for s in found.steps) or any(not choices(s.branch) for s in found.settings)
     return plain or level in LEVELS
 
 
@@ -84,4 +85,4 @@ def asked_by_script(context: Context) -> bool:
     """Whether a script that names the file at hand asks for determinism by a variable."""
     assert context.programs is not None
     scripts = context.programs.starting(context.facts.path)
-    return any(script.launches and any(launch_settings(script.settings)) for script in scripts)
+    return any(script.launches and any(asking(script.settings)) for script in scripts)

@@ -14,14 +14,12 @@ from envdoctor.core.records import replace
 from envdoctor.core.target import Target
 from envdoctor.engine import one_fault_one_finding
 from envdoctor.knowledge.catalog.model import Catalog
+from envdoctor.knowledge.intent import asking
 from envdoctor.knowledge.rulebook import LEVELS, Rule
 from envdoctor.node.live.job import RANKS
 from envdoctor.node.live.names import with_library
 from envdoctor.node.live.target import library_in_use, target_of
 from envdoctor.node.probes.report import Node
-
-WISHES = ("CUBLAS_WORKSPACE_CONFIG",)
-"""Variables that are set for reproducible results and for nothing else; so is any with DETERMINISTIC in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +112,10 @@ def asks_more(wanted: str, level: str) -> bool:
 
 
 def level_of(asked: str, settings: Iterable[Setting]) -> str:
-    """The level to judge by: `auto` is run-to-run where the settings show that determinism is wanted."""
+    """The level to judge by: `auto` is run-to-run where a setting asks for determinism."""
     if asked != "auto":
         return asked
-    wanted = any("DETERMINISTIC" in s.name or s.name in WISHES for s in settings if s.value.known not in ("0", ""))
-    return "run-to-run" if wanted else "hygiene"
+    return "run-to-run" if any(asking(settings)) else "hygiene"
 
 
 def how_called(node: Node) -> str:
