@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Command, Unit
+from envdoctor.analysis.process.model import Unit
 from envdoctor.analysis.process.show import ends_of, runners_of
+from envdoctor.analysis.process.starts import Start, options, own_words, start
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
-from envdoctor.core.facts import Launch, Setting
+from envdoctor.core.facts import Setting
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.launchers import load_launchers
 
@@ -64,7 +65,7 @@ def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog)
     if not ends:
         return View(path, {"setting": _whole(unit, catalog)})
     index, command = ends[0]
-    return View(f"{path}:{command.launch.place.line}", _parts(unit, index, command, catalog))
+    return View(f"{path}:{command.launch.place.line}", _parts(start(unit, index), catalog))
 
 
 def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:
@@ -76,39 +77,30 @@ def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:
     return {name: _values(name, settings, catalog) for name, settings in found.items()}
 
 
-def _parts(unit: Unit, index: int, command: Command, catalog: Catalog) -> dict[str, dict[str, str]]:
-    chain = (*command.around, command.launch)
-    sizes: dict[str, str] = {}
-    options: dict[str, str] = {}
-    for one in chain:
-        known = load_launchers().sizes_of(one.launcher)
-        for flag, value in _options(_own_words(one)).items():
-            (sizes if flag in known else options)[f"{one.launcher} {flag}"] = value
-    inner = command.launch.inner
-    program = unit.started.get(index) or " ".join(inner[:2] if inner[:1] == ("-m",) else inner[:1])
-    arguments = _options(inner[2:] if inner[:1] == ("-m",) else inner[1:])
-    launcher = {"chain": " > ".join(one.launcher for one in chain), **options}
+def _parts(one: Start, catalog: Catalog) -> dict[str, dict[str, str]]:
+    launchers = load_launchers()
+    chain = {
+        f"{launch.launcher} {flag}": value
+        for launch in one.chain()
+        for flag, value in options(own_words(launch)).items()
+        if flag not in launchers.sizes_of(launch.launcher)
+    }
+    program = one.path or one.program
     return {
-        "setting": _reaching(unit, index, command, catalog),
-        "ranks": sizes,
-        "launcher": launcher,
+        "setting": _reaching(one, catalog),
+        "ranks": one.sizes(launchers),
+        "launcher": {"chain": " > ".join(launch.launcher for launch in one.chain()), **chain},
         "program": {"entry": program} if program else {},
-        "argument": arguments,
+        "argument": dict(options(one.arguments)),
     }
 
 
-def _reaching(unit: Unit, index: int, command: Command, catalog: Catalog) -> dict[str, str]:
+def _reaching(one: Start, catalog: Catalog) -> dict[str, str]:
     """Variables that a launch has, from its script, from its own words, and from the program it starts."""
-    there = unit.steps[command.at]
-    held = environment.at(unit.steps, command.at, there.scope, there.branch)
+    held = one.environment()
     found = {n: [s.fact for s in h.steps if isinstance(s.fact, Setting)] for n, h in held.items() if h.exported != "no"}
-    carriers = {id(one) for one in (*command.around, command.launch)}
-    for other in unit.commands[: index + 1]:
-        for setting in other.given if id(other.launch) in carriers else ():
-            if setting.op != "pass":
-                found[setting.name] = [setting]
-    entry = unit.entries.get(index)
-    for setting in entry.settings if entry is not None else ():
+    found |= {name: [setting] for name, setting in one.given().items()}
+    for setting in one.facts.settings if one.facts is not None else ():
         if setting.channel == "python-environ" and setting.op in environment.GIVES and not setting.guarded:
             found.setdefault(setting.name, []).append(setting)
     return {name: _values(name, settings, catalog) for name, settings in found.items()}
@@ -122,33 +114,6 @@ def _values(name: str, settings: Sequence[Setting], catalog: Catalog) -> str:
         # The text is compared and never shown; equal values stay equal.
         return f"\0{text}"
     return f"\0{text}" if is_credential(name, text) else text
-
-
-def _own_words(one: Launch) -> Sequence[str]:
-    """The words of a launcher without the command that it runs."""
-    end = len(one.words) - len(one.inner)
-    return one.words[1:end] if one.inner and one.words[end:] == one.inner else one.words[1:]
-
-
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """Flag -> value, as far as words tell without knowing the program; other words by their position."""
-    found: dict[str, str] = {}
-    operands = 0
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if not word.startswith("-") or word in ("-", "--"):
-            operands += 1
-            found[f"word {operands}"] = word
-            continue
-        flag, equals, value = word.partition("=")
-        if not equals and at < len(words) and not words[at].startswith("-"):
-            value = words[at]
-            at += 1
-        flag = flag.replace("_", "-")
-        found[flag] = f"{found[flag]} {value}" if flag in found else value
-    return found
 
 
 def between(one: View, other: View, catalog: Catalog) -> list[Difference]:

@@ -111,8 +111,7 @@ def _command(unit: Unit, index: int, command: Command, matters: Matters, runners
 
 def _held(unit: Unit, command: Command, matters: Matters) -> Iterator[str]:
     there = unit.steps[command.at]
-    held = environment.at(unit.steps, command.at, there.scope, there.branch)
-    for name, entry in held.items():
+    for name, entry in environment.at(unit.steps, command.at, there.scope, there.branch).items():
         if matters(name) and entry.exported != "no":
             yield f"      {_setting(name, entry, unit)}"
 

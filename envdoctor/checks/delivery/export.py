@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Step, Unit
+from envdoctor.analysis.process.starts import runs, starts
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import finding, judged, place_of
 from envdoctor.checks.relations.lines import HARMLESS, commands_in
@@ -148,9 +149,15 @@ def _outside(unit: Unit, at: int, step: Step, context: UnitContext) -> Command |
 def _run_not_sourced(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """`bash env.sh` where `source env.sh` was meant: a file that does nothing but export, and then a launch."""
     unit = context.unit
-    for index, entry in unit.entries.items():
-        command = unit.commands[index]
-        if entry.kind != "shell" or command.launch.launcher not in SHELLS or entry.launches or command.around:
+    for one in starts(unit):
+        command, entry = one.command, one.facts
+        if (
+            entry is None
+            or entry.kind != "shell"
+            or command.launch.launcher not in SHELLS
+            or entry.launches
+            or command.around
+        ):
             continue
         text = next((u.text for u in context.units if u.path == entry.path), None)
         if text is None or any(word not in HARMLESS for word in commands_in(text.split("\n"))):
@@ -173,8 +180,7 @@ def _reads_here(launch: Launch, context: UnitContext) -> bool:
 def _exported_by_caller(name: str, context: UnitContext) -> bool:
     """Another script of the project exports the name and runs this one."""
     for unit in context.units:
-        runs = any(entry.path == context.unit.path for entry in unit.entries.values())
-        if runs and any(s.name == name and s.exported == "yes" for s in unit.settings()):
+        if runs(unit, context.unit.path) and any(s.name == name and s.exported == "yes" for s in unit.settings()):
             return True
     return False
 

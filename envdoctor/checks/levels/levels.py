@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from envdoctor.analysis.process.model import Command, Unit
+from envdoctor.analysis.process.starts import runs
 from envdoctor.analysis.python.entries import MAIN, Program
 from envdoctor.checks import context as checks
 from envdoctor.checks.python.common import finding
@@ -114,7 +115,7 @@ def _own_job(program: Program, place: Place, before: Sequence[Setting], context:
 
 
 def _is_launched(unit: Unit, units: Iterable[Unit]) -> bool:
-    return any(entry.path == unit.path for other in units for entry in other.entries.values())
+    return any(runs(other, unit.path) for other in units)
 
 
 def _unit_settings(context: checks.UnitContext) -> list[Setting]:
@@ -126,7 +127,7 @@ def _unit_settings(context: checks.UnitContext) -> list[Setting]:
         started = {unit.path for unit in waiting}
         waiting = [
             other for other in context.units
-            if other.path not in seen and any(entry.path in started for entry in other.entries.values())
+            if other.path not in seen and any(runs(other, path) for path in started)
         ]  # fmt: skip
         seen |= {unit.path for unit in waiting}
     for other in context.units:

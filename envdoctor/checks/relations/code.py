@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from envdoctor.analysis.process import environment
+from envdoctor.analysis.process.model import Unit
+from envdoctor.analysis.process.starts import Start, starts
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import finding, judged, place_of
@@ -70,14 +73,12 @@ def _around(image: str, script: str) -> bool:
 def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     unit = context.unit
     said: set[str] = set()
-    for index, entry in list(unit.entries.items())[:MOST_COMMANDS]:
-        if entry.kind != "python":
+    for one in _known(unit):
+        if one.facts is None or one.facts.kind != "python":
             continue
-        command = unit.commands[index]
-        there = unit.steps[command.at]
-        held = environment.at(unit.steps, command.at, there.scope, there.branch)
-        given = {s.name: s for s in command.given if s.op == "set" and s.value.kind == "literal"}
-        for setting in _written(entry.path, context):
+        held = one.environment()
+        given = {s.name: s for s in one.command.given if s.op == "set" and s.value.kind == "literal"}
+        for setting in _written(one.facts.path, context):
             known = given.get(setting.name) or (held[setting.name].last if setting.name in held else None)
             if known is None or setting.name in said or judged(setting.name, context) is None:
                 continue
@@ -109,16 +110,19 @@ def met_in_code(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 def _programs(context: UnitContext) -> Iterator[tuple[FileFacts, dict[str, Setting]]]:
     """The programs that a unit starts, with what they are given, and a program with what it writes itself."""
     unit = context.unit
-    for index, entry in list(unit.entries.items())[:MOST_COMMANDS]:
-        if entry.kind in PYTHON:
-            command = unit.commands[index]
-            there = unit.steps[command.at]
-            held = environment.at(unit.steps, command.at, there.scope, there.branch)
+    for one in _known(unit):
+        if one.facts is not None and one.facts.kind in PYTHON:
+            held = one.environment()
             given = {name: h.last for name, h in held.items() if h.exported == "yes" and value_of(h) is not None}
-            yield entry, {**given, **{s.name: s for s in command.given if s.op == "set"}}
+            yield one.facts, {**given, **{s.name: s for s in one.command.given if s.op == "set"}}
     if unit.facts.kind in PYTHON:
         own = [s for s in unit.facts.settings if s.channel == "python-environ" and s.op == "set" and not s.branch]
         yield unit.facts, {s.name: s for s in own if s.value.kind == "literal" and not s.guarded}
+
+
+def _known(unit: Unit) -> Iterator[Start]:
+    """What a unit starts, as far as the files are in the tree and hold anything that matters."""
+    return islice((one for one in starts(unit) if one.facts is not None), MOST_COMMANDS)
 
 
 def _gives(call: Call, given: object) -> bool:

@@ -1,0 +1,103 @@
+"""The door to the process model: what a launch unit starts, with which arguments, in which environment, how many.
+
+Behind it stand the launch units of today (`build`, `environment`); who asks here does not have to know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from envdoctor.analysis.process import environment
+from envdoctor.analysis.process.environment import Held
+from envdoctor.analysis.process.model import Command, Unit
+from envdoctor.core.facts import FileFacts, Launch, Setting
+from envdoctor.knowledge.launchers import Launchers
+
+
+class Start(NamedTuple):
+    """One process, or several of one kind, that a unit starts.
+
+    `path` is the file of the tree that runs, empty where it is not there or not known; `program` is how it is written
+    (`-m pkg.train` for a module). `facts` are those of the file, where it holds anything that matters.
+    """
+
+    unit: Unit
+    number: int
+    command: Command
+    path: str
+    program: str
+    arguments: tuple[str, ...]
+    facts: FileFacts | None = None
+
+    def environment(self) -> dict[str, Held]:
+        """The variables that may be set where it starts, exported or not, without what the command itself gives."""
+        there = self.unit.steps[self.command.at]
+        return environment.at(self.unit.steps, self.command.at, there.scope, there.branch)
+
+    def given(self) -> dict[str, Setting]:
+        """What the command and those that carry it give by their own words; names that they hand on are not in it."""
+        carriers = {id(one) for one in self.chain()}
+        commands = self.unit.commands[: self.number + 1]
+        given = [setting for one in commands if id(one.launch) in carriers for setting in one.given]
+        return {setting.name: setting for setting in given if setting.op != "pass"}
+
+    def chain(self) -> tuple[Launch, ...]:
+        """The launchers that lead to it, outermost first."""
+        return (*self.command.around, self.command.launch)
+
+    def sizes(self, launchers: Launchers) -> dict[str, str]:
+        """How many there are, as far as words tell: flag with its launcher -> value."""
+        return {
+            f"{one.launcher} {flag}": value
+            for one in self.chain()
+            for flag, value in options(own_words(one)).items()
+            if flag in launchers.sizes_of(one.launcher)
+        }
+
+
+def starts(unit: Unit) -> Iterator[Start]:
+    """Everything that a unit starts, in order."""
+    for index in range(len(unit.commands)):
+        yield start(unit, index)
+
+
+def start(unit: Unit, index: int) -> Start:
+    """What one of the commands of a unit starts."""
+    command = unit.commands[index]
+    inner = command.launch.inner
+    head = 2 if inner[:1] == ("-m",) else 1
+    path = unit.started.get(index, "")
+    return Start(unit, index, command, path, " ".join(inner[:head]), tuple(inner[head:]), unit.entries.get(index))
+
+
+def runs(unit: Unit, path: str) -> bool:
+    """Whether a unit starts a file."""
+    return any(entry.path == path for entry in unit.entries.values())
+
+
+def own_words(one: Launch) -> Sequence[str]:
+    """The words of a launcher without the command that it runs."""
+    end = len(one.words) - len(one.inner)
+    return one.words[1:end] if one.inner and one.words[end:] == one.inner else one.words[1:]
+
+
+def options(words: Sequence[str]) -> Mapping[str, str]:
+    """Flag -> value, as far as words tell without knowing the program; other words by their position."""
+    found: dict[str, str] = {}
+    operands = 0
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-") or word in ("-", "--"):
+            operands += 1
+            found[f"word {operands}"] = word
+            continue
+        flag, equals, value = word.partition("=")
+        if not equals and at < len(words) and not words[at].startswith("-"):
+            value = words[at]
+            at += 1
+        flag = flag.replace("_", "-")
+        found[flag] = f"{found[flag]} {value}" if flag in found else value
+    return found
