@@ -6,10 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envdoctor.analysis.project import Project
 from envdoctor.analysis.python.entries import Program, exclusive, only_rank_zero
+from envdoctor.analysis.python.modules import Modules
+from envdoctor.analysis.python.programs import Programs
 from envdoctor.core.facts import Branch
+from envdoctor.core.source import Source
+from envdoctor.readers import registry
 
 Tree = Callable[[Mapping[str, str]], Path]
 
@@ -214,6 +220,40 @@ def test_programs_of_a_launch(tree: Tree, words: list[str], path: str, there: bo
     root = tree({"train.py": code, "jobs/__init__.py": "", "jobs/fit.py": code})
     programs = Project(root, root).programs()
     assert bool(list(programs.launched(words, path))) == there
+
+
+@st.composite
+def projects(draw: st.DrawFn) -> dict[str, str]:
+    """Modules whose functions call one another; any of them starts a program, and only some speak of seeds."""
+    files: dict[str, str] = {}
+    count = draw(st.integers(3, 8))
+    for number in range(count):
+        called = draw(st.lists(st.integers(number + 1, count), max_size=2, unique=True)) if number + 1 < count else []
+        known = [n for n in called if n < count] or ([number + 1] if number + 1 < count else [])
+        body = [f"    m{n}.work()\n" for n in known] + (["    torch.manual_seed(1)\n"] if draw(st.booleans()) else [])
+        imports = "".join(f"import m{n}\n" for n in known)
+        main = "work()\n" if draw(st.booleans()) else "if __name__ == '__main__':\n    work()\n"
+        files[f"m{number}.py"] = f"{imports}import torch\ndef work():\n    torch.ones(1)\n{''.join(body)}{main}"
+    return files
+
+
+def programs_of(files: Mapping[str, str]) -> Programs:
+    """The programs of files that stand in no folder."""
+    read = {path: registry.read(Source(path, text), "python") for path, text in files.items()}
+    raw = {path: text.encode() for path, text in files.items()}
+    return Programs(Modules(frozenset(files), read.get, raw.get), files.__getitem__, lambda path: False)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_order_in_which_programs_are_followed_changes_nothing(data: st.DataObject) -> None:
+    files = data.draw(projects())
+    order = data.draw(st.permutations(sorted(files)))
+    together = programs_of(files)
+    for path in order:
+        (alone,) = programs_of(files).launched(["python", path], "run.sh")
+        (beside,) = together.launched(["python", path], "run.sh")
+        assert (beside.steps, list(beside.files)) == (alone.steps, list(alone.files))
 
 
 def test_branches_exclude_each_other() -> None:

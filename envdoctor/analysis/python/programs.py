@@ -57,7 +57,7 @@ class Programs:
             elif index and listed[index - 1] == "-m":
                 module = self.modules.module(word, path, folder)
                 found = module[0] if module is not None and not module[1] else None
-            facts = self.modules.read(found) if found else None
+            facts = self.modules.read(found, near=True) if found else None
             program = self.of(facts) if facts is not None else None
             if program is not None:
                 yield program

@@ -45,7 +45,7 @@ def using(context: Context, pattern: re.Pattern[str] | None, own: tuple[str, ...
     modules = programs.modules
     holding = {p for p in modules.paths if pattern is not None and pattern.search(programs.text(p))} | {*own}
     for path in sorted(_importing(modules, holding))[:MOST_PROGRAMS]:
-        facts = modules.read(path)
+        facts = modules.read(path, near=True)
         program = programs.of(facts) if facts is not None else None
         if program is not None:
             yield program
