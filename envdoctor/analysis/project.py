@@ -27,7 +27,7 @@ from envdoctor.readers import registry as readers
 from envdoctor.readers.kinds import PYTHON, kind_of
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.programs import Programs
+    from envdoctor.analysis.python.timeline import EntryPoints
 
 Texts = list[tuple[str, str]]
 MOST_HELD = 32_000_000
@@ -155,17 +155,17 @@ class Project:
             return False
         return kind == "notebook" or RUNS.search(data) is not None
 
-    def programs(self) -> Programs:
-        """The programs of the project, followed when they are asked for."""
+    def entry_points(self) -> EntryPoints:
+        """The files of the project that start a Python program, followed when they are asked for."""
         from envdoctor.analysis.python.modules import Modules
-        from envdoctor.analysis.python.programs import Programs
+        from envdoctor.analysis.python.timeline import EntryPoints
 
         # Paths are relative to `base`, modules to the root: a root below or beside it is one more place to look in.
         root = discovery.relative_path(self.root, self.base)
         paths = frozenset(p for p in self.files() if p.endswith(".py"))
         roots = ("", "src") if root in ("", ".") else (root, f"{root}/src")
         modules = Modules(paths, self.context, self._small, roots)
-        return Programs(modules, self.text, is_test, self.sets, self.naming, self.mentioned)
+        return EntryPoints(modules, self.text, is_test, self.sets, self.naming, self.mentioned)
 
     def naming(self, path: str) -> Iterator[FileFacts]:
         """Facts of the files, other than Python, that name a file."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.analysis.project import Project
@@ -22,15 +22,21 @@ from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.readers.kinds import PYTHON
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.entries import Program
-    from envdoctor.analysis.python.programs import Programs
-    from envdoctor.fixes.notebook import Program as NotebookProgram
+    from envdoctor.analysis.python.timeline import EntryPoints
+    from envdoctor.checks.python.streams import Streams
+    from envdoctor.fixes.notebook import Program
+    from envdoctor.fixes.python.seeds import Training
     from envdoctor.fixes.python.tree import Tree
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
 
 Make = Callable[[Finding, FileFacts], "Fix | None"]
+WITH_LIBCST = {
+    "switches": "envdoctor.fixes.python.switches", "moves": "envdoctor.fixes.python.moves",
+    "seeds": "envdoctor.fixes.python.seeds",
+}  # fmt: skip
+"""Modules that work on Python through libcst, imported where a fix needs one."""
 IN_PYTHON = ("python-environ", "child-environment", "runtime-env")
 """Channels of what Python code gives."""
 OF_SETTINGS = (
@@ -57,7 +63,8 @@ class Fixer:
     _lines: dict[str, list[str]] = field(default_factory=dict)
     _reseeding: set[str] = field(default_factory=set)
     _with_block: set[str] = field(default_factory=set)
-    _programs: Programs | None = None
+    _entry_points: EntryPoints | None = None
+    _streams: Streams | None = None
 
     def attach(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, each with its fix where there is a plain one."""
@@ -157,7 +164,7 @@ class Fixer:
         made = cells.fix(Fix("", (edit,))) if edit is not None else None
         return made.edits if made is not None else ()
 
-    def _cells(self, path: str) -> NotebookProgram:
+    def _cells(self, path: str) -> Program:
         """The Python of a notebook as one program."""
         from envdoctor.fixes import notebook
 
@@ -263,7 +270,7 @@ class Fixer:
         self._with_block.add(facts.path)
         wanted = launches.settings_of(finding)
         description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
-        if facts.kind in PYTHON and (python := self._python("python_switches")):
+        if facts.kind in PYTHON and (python := self._python("switches")):
             found: Fix | None = python.environment(finding, wanted, self.tree)
             return found
         edit = launches.block(finding, facts, self.lines(facts.path))
@@ -271,7 +278,7 @@ class Fixer:
 
     def _move(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        if (python := self._python("python_moves")) is None:
+        if (python := self._python("moves")) is None:
             return None
         where = "out of the branch" if "on one rank only" in finding.message else "up"
         return _unsafe(f"move {finding.variable} {where}", python.above_reader(finding, self.tree))
@@ -279,13 +286,13 @@ class Fixer:
     def _seed(self, finding: Finding, facts: FileFacts) -> Fix | None:
         if facts.path in self._reseeding and finding.help not in RESEEDING:
             return None  # a seed is there, and gets its value first
-        python = self._python("python_seeds")
-        found: Fix | None = python.seeded(finding, self.tree, self._streams) if python is not None else None
+        python = self._python("seeds")
+        found: Fix | None = python.seeded(finding, self.tree, self._training) if python is not None else None
         return found
 
     def _switch(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        python = self._python("python_switches")
+        python = self._python("switches")
         found: Fix | None = python.put_in(finding, self.tree) if python is not None else None
         return found
 
@@ -302,19 +309,19 @@ class Fixer:
             from envdoctor.fixes import launches
 
             return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
         return found
 
     def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
         return found
 
     def _python(self, module: str) -> Any:
         """A module that works on Python through libcst; None, and it is noted, where libcst is not installed."""
         try:
-            return importlib.import_module(f"envdoctor.fixes.{module}")
+            return importlib.import_module(WITH_LIBCST[module])
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
@@ -330,17 +337,22 @@ class Fixer:
             return None
         return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.text(path))
 
-    def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
-        """What the rule about seeds looks for, and the program that a file starts."""
-        if self._programs is None:
-            self._programs = self.project.programs()
+    def _training(self, path: str) -> Training | None:
+        """What the rule about seeds knows of the program that a file starts."""
+        if self._entry_points is None:
+            self._entry_points = self.project.entry_points()
         facts = self.project.context(path)
-        program = self._programs.of(facts) if facts is not None and facts.kind == "python" else None
-        if program is None:
+        timeline = self._entry_points.timeline(facts) if facts is not None and facts.kind == "python" else None
+        if timeline is None:
             return None
-        from envdoctor.knowledge.rulebook import load_rulebook
+        from envdoctor.fixes.python.seeds import Training
 
-        return load_rulebook().named("unseeded-rng").parameters, program
+        if self._streams is None:
+            from envdoctor.checks.python.streams import Streams
+            from envdoctor.knowledge.rulebook import load_rulebook
+
+            self._streams = Streams(load_rulebook().named("unseeded-rng").parameters)
+        return Training(self._streams.parameters, timeline, self._streams.of(timeline))
 
 
 def _is_value(finding: Finding) -> bool:

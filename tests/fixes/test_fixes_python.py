@@ -341,7 +341,7 @@ def test_code_nested_deep_is_left_alone(tree: Tree, monkeypatch: pytest.MonkeyPa
 )  # fmt: skip
 def test_libcst_is_imported_where_it_is_needed(tree: Tree, words: tuple[str, ...], there: bool) -> None:
     root = tree({"train.py": f"import torch\n{TRAINS}"})
-    code = "import sys; from envdoctor.cli import main; main(sys.argv[1:]); print('libcst' in sys.modules)"
+    code = "import sys; from envdoctor.cli.main import main; main(sys.argv[1:]); print('libcst' in sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code, "scan", *words], cwd=root, capture_output=True, text=True, check=True
     )
@@ -356,7 +356,7 @@ def test_without_libcst_it_says_what_is_missing(
     load = importlib.import_module
 
     def without(name: str) -> object:
-        if name.startswith("envdoctor.fixes.python_"):
+        if name.startswith("envdoctor.fixes.python."):
             raise ModuleNotFoundError("No module named 'libcst'", name="libcst")
         return load(name)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from envdoctor.analysis.python.entries import MAIN, Process, ProcessKind, Program, Step, is_dataset
+from envdoctor.analysis.python.events import MAIN, Event, Process, ProcessKind, Timeline
 from envdoctor.analysis.python.modules import Modules, Target
 from envdoctor.core.facts import Argument, Branch, Call, Definition, FileFacts, Inclusion, Place
 from envdoctor.core.regexes import regex
@@ -23,7 +23,7 @@ CALLED = regex(
 """Methods that frameworks and loops call on an object."""
 UNUSED = regex(r"val|eval|test|predict|infer|generat|export|example|sample")
 """Methods that are no part of a training."""
-MOST_STEPS = 20_000
+MOST_EVENTS = 20_000
 DEEPEST = 40
 NEAR = 2
 """Calls from the entry on within which every module is read; further off only those that say something."""
@@ -51,7 +51,7 @@ class Walker:
     def __init__(self, modules: Modules, entry: FileFacts) -> None:
         self.modules = modules
         self.home = str(PurePosixPath(entry.path).parent)
-        self.program = Program(entry.path, entry)
+        self.timeline = Timeline(entry)
         self._seen: set[tuple[str, str, Process, bool]] = set()
         self._entered: set[tuple[str, str]] = set()
         self._loaded = {entry.path}
@@ -65,9 +65,9 @@ class Walker:
         self._processes = 0
         self._fresh = False
 
-    def walk(self) -> Program:
-        """The program of the entry."""
-        entry = self.program.facts
+    def walk(self) -> Timeline:
+        """The timeline of the entry."""
+        entry = self.timeline.entry
         self._import(entry)
         for name in ENTRY_FUNCTIONS:
             definition = self.modules.outline(entry).definitions.get(name)
@@ -75,23 +75,23 @@ class Walker:
                 self._enter(Target(entry, definition), (), 0)
                 break
         self._rest()
-        return self.program
+        return self.timeline
 
     def _was_seen(self, path: str, name: str) -> bool:
         return (path, name) in self._entered
 
     def _import(self, facts: FileFacts, depth: int = 0, conditions: tuple[Branch, ...] = ()) -> None:
         """Run what a module runs when it is imported."""
-        self.program.files.setdefault(facts.path, facts)
-        self._importing += facts is not self.program.facts
+        self.timeline.files.setdefault(facts.path, facts)
+        self._importing += facts is not self.timeline.entry
         self._run(facts, None, conditions, depth)
-        self._importing -= facts is not self.program.facts
+        self._importing -= facts is not self.timeline.entry
 
     def _run(self, facts: FileFacts, function: Definition | None, outer: tuple[Branch, ...], depth: int) -> None:
-        is_entry = facts is self.program.facts
+        is_entry = facts is self.timeline.entry
         site = self._site
         for event in self.modules.outline(facts).events.get(function.name if function else "", ()):
-            if len(self.program.steps) >= MOST_STEPS:
+            if len(self.timeline.events) >= MOST_EVENTS:
                 return
             conditions = outer
             if event.branch:
@@ -120,9 +120,9 @@ class Walker:
     ) -> None:
         near = depth <= NEAR
         target = self._callee(call.name, facts, near) if call.kind == "call" else None
-        self.program.steps.append(
-            Step(
-                call, len(self.program.steps), self._process, conditions, self._ordered, self._importing > 0,
+        self.timeline.events.append(
+            Event(
+                call, len(self.timeline.events), self._process, conditions, self._ordered, self._importing > 0,
                 function, target is not None, self._site, self._likely, self._bases(target, near),
             )
         )  # fmt: skip
@@ -199,7 +199,7 @@ class Walker:
             return
         self._seen.add(key)
         self._entered.add(key[:2])
-        self.program.files.setdefault(facts.path, facts)
+        self.timeline.files.setdefault(facts.path, facts)
         self._run(facts, definition, conditions, depth + 1)
 
     def _started(self, call: Call, facts: FileFacts, conditions: tuple[Branch, ...], depth: int) -> None:
@@ -247,7 +247,7 @@ class Walker:
 
     def _methods(self, owner: Target, process: Process, site: Place | None, near: bool) -> None:
         lineage = self._lineage(owner, near)
-        loader = is_dataset({*self._bases(owner, near), owner.definition.name})
+        loader = _is_dataset({*self._bases(owner, near), owner.definition.name})
         self._site = site
         for part in lineage:
             if not self._likely and not self.modules.seeds(part.facts.path):
@@ -264,6 +264,11 @@ class Walker:
             return
         self._process = Process("loader") if loader and method != "__init__" else process
         self._enter(target, (), 0)
+
+
+def _is_dataset(bases: Iterable[str]) -> bool:
+    """Whether a class is one whose methods run in the workers of a data loader."""
+    return any(base.rsplit(".", 1)[-1].endswith(("Dataset", "IterDataPipe", "MapDataPipe")) for base in bases)
 
 
 def _never(branch: Branch, is_entry: bool) -> bool:
