@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from envdoctor.analysis.project import Project
 from envdoctor.checks import registry as checks
 from envdoctor.checks.context import Context, UnitContext
+from envdoctor.checks.shared import Shared
 from envdoctor.core.decoding import line_of
 from envdoctor.core.facts import FileFacts, Problem
 from envdoctor.core.findings import SEVERITIES, Finding
@@ -21,9 +22,6 @@ from envdoctor.project import suppressions
 from envdoctor.project.config import Complaint
 from envdoctor.project.config_paths import ByPath
 from envdoctor.readers.store import Triggers
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.python.programs import Programs
 
 T = TypeVar("T")
 PRECEDENCE = {
@@ -129,7 +127,7 @@ class Engine:
     ignores: ByPath[Sequence[str]] = field(default_factory=lambda: ByPath({}))
     """Rules that say nothing in some files."""
     watch: Watch = unwatched
-    _programs: Programs | None = None
+    _shared: Shared = field(init=False)
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
         """Read and judge `paths`; the rest of the project is context."""
@@ -137,9 +135,10 @@ class Engine:
         read = [facts for path in self.watch(paths, "reading") if (facts := self.project.facts.read(path)) is not None]
         found: list[Finding] = []
         reported = set(paths)
+        self._shared = Shared(self.catalog)
         if any(_follows(r) for r in self.rules):
             with self.internal.guard(self.project.files.name, "looking for programs in it"):
-                self._programs = self.project.programs()
+                self._shared = Shared(self.catalog, self.project.entry_points())
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
         with self.internal.guard(self.project.files.name, "judging launches"):
@@ -163,7 +162,7 @@ class Engine:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
         target, level = self._target(facts.path), self.level_of(facts.path)
-        context = Context(facts, target, self.catalog, level=level, programs=self._programs)
+        context = Context(facts, target, self._shared, level=level)
         found: list[Finding] = []
         for rule in self.rules:
             with self.internal.guard(facts.path, f"judging it by {rule.name}"):
@@ -207,7 +206,7 @@ class Engine:
         for unit in self.watch(built, "judging launches"):
             level = self.level_of(unit.path)
             target = self._target(unit.path)
-            context = UnitContext(unit, built, target, self.catalog, load_launchers(), level, self._programs)
+            context = UnitContext(unit, built, target, self._shared, load_launchers(), level)
             for rule in rules:
                 with self.internal.guard(unit.path, f"judging its launches by {rule.name}"):
                     found += checks.in_unit(rule, context)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envdoctor.analysis.python.modules import Modules
-from envdoctor.analysis.python.programs import Programs
+from envdoctor.analysis.python.timeline import EntryPoints
 from envdoctor.analysis.references.graph import References
 from envdoctor.analysis.references.private import PrivateNames
 from envdoctor.analysis.target.of_files import Targets
@@ -45,15 +45,15 @@ class Project(NamedTuple):
         references = self.references.edited(files, facts)
         return Project(files, facts, references, self.targets.edited(files, references))
 
-    def programs(self) -> Programs:
-        """The programs of the project, followed when they are asked for."""
+    def entry_points(self) -> EntryPoints:
+        """The files of the project that start a Python program, followed when they are asked for."""
         # Paths are relative to `base`, modules to the root: a root below or beside it is one more place to look in.
         root = self.files.prefix()
         paths = frozenset(p for p in self.files.paths() if p.endswith(".py"))
         roots = ("", "src") if root in ("", ".") else (root, f"{root}/src")
         modules = Modules(paths, self.facts.whole, self.files.small, roots)
         refers = self.references
-        return Programs(modules, self.files.text, is_test, refers.sets, refers.mentioning, refers.mentioned)
+        return EntryPoints(modules, self.files.text, is_test, refers.sets, refers.mentioning, refers.mentioned)
 
 
 def open_project(

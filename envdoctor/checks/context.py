@@ -1,20 +1,19 @@
-"""What checks are given, and how they say what they found."""
+"""What checks are given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envdoctor.core.facts import FileFacts, Observation, Setting
-from envdoctor.core.findings import Finding
-from envdoctor.core.records import dataclass, field
+from envdoctor.core.records import dataclass
 from envdoctor.core.target import Target
-from envdoctor.knowledge.catalog.model import Catalog
-from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
     from envdoctor.analysis.process.model import Unit
-    from envdoctor.analysis.python.programs import Programs
+    from envdoctor.analysis.python.timeline import EntryPoints
+    from envdoctor.checks.shared import Shared
+    from envdoctor.knowledge.catalog.model import Catalog
     from envdoctor.knowledge.launchers import Launchers
 
 
@@ -22,35 +21,49 @@ if TYPE_CHECKING:
 class Context:
     """What a check may look at: one file's facts, the target they are judged against, and what is known.
 
-    `private` holds the names that the project's own code reads, `observations` what is known of a node. `memory` is
-    for results that several rules of one kind share. `level` is what the configuration asks for, `programs` are the
-    Python programs of the project.
+    `observations` is what is known of a node, `level` what the configuration asks for.
     """
 
     facts: FileFacts
     target: Target
-    catalog: Catalog
-    private: frozenset[str] = frozenset()
-    memory: dict[Any, Any] = field(default_factory=dict)
+    shared: Shared
     observations: Sequence[Observation] = ()
     level: str = "auto"
-    programs: Programs | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue that settings are judged by."""
+        return self.shared.catalog
+
+    @property
+    def entry_points(self) -> EntryPoints | None:
+        """The files of the project that start a Python program."""
+        return self.shared.entry_points
 
 
 @dataclass(slots=True)
 class UnitContext:
     """What a check of launch units may look at: one unit, all units of the scan, and what is known.
 
-    `level` is what the configuration asks for, `programs` are the Python programs of the project.
+    `level` is what the configuration asks for.
     """
 
     unit: Unit
     units: Sequence[Unit]
     target: Target
-    catalog: Catalog
+    shared: Shared
     launchers: Launchers
     level: str = "auto"
-    programs: Programs | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue that settings are judged by."""
+        return self.shared.catalog
+
+    @property
+    def entry_points(self) -> EntryPoints | None:
+        """The files of the project that start a Python program."""
+        return self.shared.entry_points
 
 
 def judged(settings: list[Setting]) -> Iterator[Setting]:
@@ -68,11 +81,3 @@ def judged(settings: list[Setting]) -> Iterator[Setting]:
                 continue
             forwarded.add(setting.name)
         yield setting
-
-
-def finding(rule: Rule, setting: Setting, message: str, **more: Any) -> Finding:
-    """A finding of `rule` at a setting, with the rule's severity, confidence and way out unless `more` says else."""
-    fields: dict[str, Any] = {"severity": rule.severity, "confidence": rule.confidence, "help": rule.fix}
-    fields["place"] = setting.name_place or setting.place
-    fields.update(more)
-    return Finding(rule=rule.id, name=rule.name, message=message, variable=setting.name, **fields)

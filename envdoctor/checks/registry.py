@@ -81,7 +81,7 @@ def codes_of(rule: Rule, topics: tuple[str, ...]) -> list[str]:
 def in_file(rule: Rule, context: Context) -> Iterator[Finding]:
     """Findings of one rule in one file."""
     for code in codes_of(rule, FILE_TOPICS):
-        if context.programs is not None or not code.startswith("python."):
+        if context.entry_points is not None or not code.startswith("python."):
             yield from function(code)(rule, context)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from envdoctor.cli.catalog_difference import CatalogDiff, compare, releases_of
 from envdoctor.core.errors import UserError
+from envdoctor.core.numbers import counted
 from envdoctor.core.records import fields
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.node.probes.libraries.library import LibraryFile, library_file
-from envdoctor.reports.base import counted, printable, tell
+from envdoctor.reports.base import printable, tell
 
 EPILOG = """
 exit status: 0 library and catalogue agree, 1 they differ, 2 the file could not be examined.

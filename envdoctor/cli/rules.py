@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from envdoctor.core.numbers import counted
 from envdoctor.knowledge.catalog.model import CatalogError
 from envdoctor.knowledge.kinds import RuleError
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
-from envdoctor.reports.base import counted, printable
+from envdoctor.reports.base import printable
 
 if TYPE_CHECKING:
     from envdoctor.cli.rule_examples import Outcome

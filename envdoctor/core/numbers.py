@@ -1,4 +1,4 @@
-"""Whole numbers in text that anybody may have written."""
+"""Whole numbers in text that anybody may have written, and in text for people."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def signed(text: str) -> int | None:
     """The same, with one sign in front or none."""
     found = whole(text[1:] if text.startswith(("+", "-")) else text)
     return -found if found is not None and text.startswith("-") else found
+
+
+def counted(number: int, word: str) -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.analysis.project import Project
@@ -22,9 +22,10 @@ from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.readers.kinds import PYTHON
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.python.entries import Program
-    from envdoctor.analysis.python.programs import Programs
-    from envdoctor.fixes.notebook import Program as NotebookProgram
+    from envdoctor.analysis.python.timeline import EntryPoints
+    from envdoctor.checks.python.streams import Streams
+    from envdoctor.fixes.notebook import Program
+    from envdoctor.fixes.python.seeds import Training
     from envdoctor.fixes.python.tree import Tree
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
@@ -62,7 +63,8 @@ class Fixer:
     _lines: dict[str, list[str]] = field(default_factory=dict)
     _reseeding: set[str] = field(default_factory=set)
     _with_block: set[str] = field(default_factory=set)
-    _programs: Programs | None = None
+    _entry_points: EntryPoints | None = None
+    _streams: Streams | None = None
 
     def attach(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, each with its fix where there is a plain one."""
@@ -160,7 +162,7 @@ class Fixer:
         made = cells.fix(Fix("", (edit,))) if edit is not None else None
         return made.edits if made is not None else ()
 
-    def _cells(self, path: str) -> NotebookProgram:
+    def _cells(self, path: str) -> Program:
         """The Python of a notebook as one program."""
         from envdoctor.fixes import notebook
 
@@ -285,7 +287,7 @@ class Fixer:
         if facts.path in self._reseeding and finding.help not in RESEEDING:
             return None  # a seed is there, and gets its value first
         python = self._python("seeds")
-        found: Fix | None = python.seeded(finding, self.tree, self._streams) if python is not None else None
+        found: Fix | None = python.seeded(finding, self.tree, self._training) if python is not None else None
         return found
 
     def _switch(self, finding: Finding, facts: FileFacts) -> Fix | None:
@@ -335,17 +337,22 @@ class Fixer:
             return None
         return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.files.text(path))
 
-    def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
-        """What the rule about seeds looks for, and the program that a file starts."""
-        if self._programs is None:
-            self._programs = self.project.programs()
+    def _training(self, path: str) -> Training | None:
+        """What the rule about seeds knows of the program that a file starts."""
+        if self._entry_points is None:
+            self._entry_points = self.project.entry_points()
         facts = self.project.facts.whole(path)
-        program = self._programs.of(facts) if facts is not None and facts.kind == "python" else None
-        if program is None:
+        timeline = self._entry_points.timeline(facts) if facts is not None and facts.kind == "python" else None
+        if timeline is None:
             return None
-        from envdoctor.knowledge.rulebook import load_rulebook
+        from envdoctor.fixes.python.seeds import Training
 
-        return load_rulebook().named("unseeded-rng").parameters, program
+        if self._streams is None:
+            from envdoctor.checks.python.streams import Streams
+            from envdoctor.knowledge.rulebook import load_rulebook
+
+            self._streams = Streams(load_rulebook().named("unseeded-rng").parameters)
+        return Training(self._streams.parameters, timeline, self._streams.of(timeline))
 
 
 def _is_value(finding: Finding) -> bool:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 BODIES = ("program", "do_group", "compound_statement", "if_statement", "else_clause", "elif_clause")
-INSIDE = ("ERROR", "heredoc_body", "command_substitution", "process_substitution", "string", "raw_string")
-"""What a launch can stand in that has no lines of the script itself."""
 _GIVEN = regex(r"(?<!\S)([A-Z][A-Z0-9_]*)=(\S+)")
 _BLOCK = regex(r"(?:export|set in the environment of all ranks:) (?=[A-Z])")
 _CLOCK = regex(r"[ \t]*(?:sudo[ \t]+(?:-\w[ \t]+)*)?(?:\S*/)?(?:rocm-smi|amd-smi)[ \t][^;&|<>`$(\\]*\Z")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from envdoctor.cache import dependency_log
 from envdoctor.core import streams
 from envdoctor.core.findings import Finding
+from envdoctor.core.numbers import counted
 from envdoctor.core.regexes import regex
 from envdoctor.engine import Result
 
@@ -21,11 +22,6 @@ def tell(message: str) -> None:
     """One line for the user on standard error."""
     dependency_log.spoil()
     streams.say(printable(message))
-
-
-def counted(number: int, word: str) -> str:
-    """`1 finding`, `2 findings`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def refuted(finding: Finding) -> bool:

@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from envdoctor.core.credentials import MASKED, is_credential
+from envdoctor.core.numbers import counted
 from envdoctor.node.trace.merge import Asked, Late, Run, Setting
-from envdoctor.reports.base import counted, printable
+from envdoctor.reports.base import printable
 
 VERSION = 1
 GENERATED_CODE = "(generated code)"

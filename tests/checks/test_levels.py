@@ -105,6 +105,40 @@ def test_the_environment_asks_too(asking: str, tree: Tree, monkeypatch: pytest.M
     assert places(said) == [("run.sh", 2, "warning")]
 
 
+BENCH = """
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+dist.all_reduce(None)
+"""
+DEEP = """
+import torch
+import torch.distributed as dist
+
+def a(): b()
+def b(): c()
+def c(): d()
+def d(): e()
+def e(): torch.use_deterministic_algorithms(True)
+
+if __name__ == "__main__":
+    dist.init_process_group("nccl")
+    a()
+"""
+"""Calls so deep that the modules which they lead to are read only where they say something."""
+
+
+def test_another_program_changes_nothing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "run.sh": "export CUBLAS_WORKSPACE_CONFIG=:4096:8\ntorchrun --nproc_per_node=8 bench.py\n",
+        "bench.py": BENCH,
+    }
+    alone = places(judged(tree(files), monkeypatch))
+    assert alone == [("run.sh", 2, "warning")]
+    beside = judged(tree({"deep.py": DEEP}), monkeypatch)
+    assert [place for place in places(beside) if place[0] != "deep.py"] == alone
+
+
 def test_an_option_that_the_command_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"run.sh": RUN.replace("fit.py", "fit.py --exact-repeat"), "fit.py": OPTION})
     assert places(judged(root, monkeypatch)) == [("run.sh", 1, "warning")]

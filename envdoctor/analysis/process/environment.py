@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from envdoctor.analysis.process.model import Step
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import Branch, Scope, Setting
 from envdoctor.core.records import dataclass, field
 
@@ -80,12 +81,6 @@ def sees(scope: Scope, other: Scope) -> bool:
     if other.kind == "container" and scope.kind in ("subshell", "container"):
         return bool(other.name) and scope.name.startswith(other.name + "/")
     return False
-
-
-def exclusive(one: Iterable[Branch], other: Iterable[Branch]) -> bool:
-    """Whether two facts never both happen."""
-    arms = {branch.id: branch.arm for branch in one}
-    return any(branch.id in arms and arms[branch.id] != branch.arm for branch in other)
 
 
 def holds(branch: Iterable[Branch], given: Iterable[Branch]) -> bool:

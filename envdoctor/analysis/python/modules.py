@@ -77,8 +77,6 @@ class Modules:
     read_file: Read
     raw: Callable[[str], bytes | None]
     roots: tuple[str, ...] = ("", "src")
-    telling_only: bool = False
-    """Far from the entry only modules whose text speaks of what the checks look for are read."""
     imports: Imports = field(init=False)
     _telling: dict[str, bool] = field(default_factory=dict)
     _seeding: dict[str, bool] = field(default_factory=dict)
@@ -89,14 +87,17 @@ class Modules:
     def __post_init__(self) -> None:
         self.imports = Imports(self.raw, self.module)
 
-    def read(self, path: str) -> FileFacts | None:
-        """Facts of a module; None where it cannot be read or is not worth it."""
-        if self.telling_only:
-            if path not in self._telling:
-                self._telling[path] = TELLING.search(self.raw(path) or b"") is not None
-            if not self._telling[path]:
-                return None
-        return self.read_file(path)
+    def read(self, path: str, near: bool) -> FileFacts | None:
+        """Facts of a module; None where it cannot be read.
+
+        Far from the entry of a program only modules whose text speaks of what the checks look for are worth it.
+        """
+        return self.read_file(path) if near or self._tells(path) else None
+
+    def _tells(self, path: str) -> bool:
+        if path not in self._telling:
+            self._telling[path] = TELLING.search(self.raw(path) or b"") is not None
+        return self._telling[path]
 
     def seeds(self, path: str) -> bool:
         """Whether the text of a module speaks of seeds or determinism."""
@@ -110,59 +111,60 @@ class Modules:
             self._outlines[facts.path] = outline(facts)
         return self._outlines[facts.path]
 
-    def resolve(self, name: str, facts: FileFacts, home: str, depth: int = DEPTH) -> Target | None:
-        """The function or class that a dotted name of `facts` means; `home` is the folder of the entry.
+    def resolve(self, name: str, facts: FileFacts, home: str, near: bool, depth: int = DEPTH) -> Target | None:
+        """The function or class that a dotted name of `facts` means; `home` is the folder of the entry,
+        `near` whether the call is near to it.
 
         A method is looked for in the base classes too. None where the name leads out of the project.
         """
         if depth <= 0 or not name or name[0] == "?":
             return None
         if name[0] == ".":
-            own = self._defined(name[1:], facts, home, depth)
+            own = self._defined(name[1:], facts, home, near, depth)
             if own is not None or name.split(".")[1] in self.outline(facts).definitions:
                 return own
         module = self.module(name, facts.path, home)
         if module is None:
-            return None if name[0] == "." else self._starred(name, facts, home, depth)
+            return None if name[0] == "." else self._starred(name, facts, home, near, depth)
         path, rest = module
-        other = self.read(path)
+        other = self.read(path, near)
         if other is None or not rest:
             return None
-        return self._exported(rest, other, home, depth - 1)
+        return self._exported(rest, other, home, near, depth - 1)
 
-    def _exported(self, rest: tuple[str, ...], facts: FileFacts, home: str, depth: int) -> Target | None:
+    def _exported(self, rest: tuple[str, ...], facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
         """What a module offers under a name: its own, or what it imports from elsewhere."""
-        own = self._defined(".".join(rest), facts, home, depth)
+        own = self._defined(".".join(rest), facts, home, near, depth)
         if own is not None:
             return own
         shape = self.outline(facts)
         if rest[0] in shape.imports:
             target = shape.imports[rest[0]].target
-            return self.resolve(".".join([target, *rest[1:]]), facts, home, depth)
-        return self._starred(".".join(rest), facts, home, depth)
+            return self.resolve(".".join([target, *rest[1:]]), facts, home, near, depth)
+        return self._starred(".".join(rest), facts, home, near, depth)
 
-    def _starred(self, name: str, facts: FileFacts, home: str, depth: int) -> Target | None:
+    def _starred(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
         """What a name means that came with a `from x import *`."""
         shape = self.outline(facts)
         if name.split(".", 1)[0] in shape.imports:
             return None
         for star in shape.stars:
             joint = "" if set(star.target) == {"."} else "."
-            found = self.resolve(f"{star.target}{joint}{name}", facts, home, depth - 1)
+            found = self.resolve(f"{star.target}{joint}{name}", facts, home, near, depth - 1)
             if found is not None:
                 return found
         return None
 
-    def _defined(self, name: str, facts: FileFacts, home: str, depth: int) -> Target | None:
+    def _defined(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
         definitions = self.outline(facts).definitions
         if name in definitions:
             return Target(facts, definitions[name])
         owner, _, method = name.rpartition(".")
         if owner in definitions and definitions[owner].kind == "class":
-            return self.method(Target(facts, definitions[owner]), method, home, depth - 1)
+            return self.method(Target(facts, definitions[owner]), method, home, near, depth - 1)
         return None
 
-    def method(self, owner: Target, name: str, home: str, depth: int = DEPTH) -> Target | None:
+    def method(self, owner: Target, name: str, home: str, near: bool, depth: int = DEPTH) -> Target | None:
         """A method of a class of the project or of its base classes."""
         if depth <= 0:
             return None
@@ -170,20 +172,20 @@ class Modules:
         if own is not None:
             return Target(owner.facts, own)
         for base in owner.definition.bases:
-            parent = self.resolve(base, owner.facts, home, depth - 1)
+            parent = self.resolve(base, owner.facts, home, near, depth - 1)
             if parent is not None and parent.definition.kind == "class":
-                found = self.method(parent, name, home, depth - 1)
+                found = self.method(parent, name, home, near, depth - 1)
                 if found is not None:
                     return found
         return None
 
-    def lineage(self, owner: Target, home: str, depth: int = DEPTH) -> list[Target]:
+    def lineage(self, owner: Target, home: str, near: bool, depth: int = DEPTH) -> list[Target]:
         """A class and those of its base classes that belong to the project, base classes first."""
         found: list[Target] = []
         for base in owner.definition.bases if depth > 0 else ():
-            parent = self.resolve(base, owner.facts, home, depth - 1)
+            parent = self.resolve(base, owner.facts, home, near, depth - 1)
             if parent is not None and parent.definition.kind == "class":
-                found += [t for t in self.lineage(parent, home, depth - 1) if t not in found]
+                found += [t for t in self.lineage(parent, home, near, depth - 1) if t not in found]
         return [*found, owner]
 
     def module(self, name: str, importer: str, home: str) -> tuple[str, tuple[str, ...]] | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from envdoctor.analysis.python.entries import MAIN, Process, ProcessKind, Program, Step, is_dataset
+from envdoctor.analysis.python.events import MAIN, Event, Process, ProcessKind, Timeline
 from envdoctor.analysis.python.modules import Modules, Target
 from envdoctor.core.facts import Argument, Branch, Call, Definition, FileFacts, Inclusion, Place
 from envdoctor.core.regexes import regex
@@ -23,7 +23,7 @@ CALLED = regex(
 """Methods that frameworks and loops call on an object."""
 UNUSED = regex(r"val|eval|test|predict|infer|generat|export|example|sample")
 """Methods that are no part of a training."""
-MOST_STEPS = 20_000
+MOST_EVENTS = 20_000
 DEEPEST = 40
 NEAR = 2
 """Calls from the entry on within which every module is read; further off only those that say something."""
@@ -51,13 +51,13 @@ class Walker:
     def __init__(self, modules: Modules, entry: FileFacts) -> None:
         self.modules = modules
         self.home = str(PurePosixPath(entry.path).parent)
-        self.program = Program(entry.path, entry)
+        self.timeline = Timeline(entry)
         self._seen: set[tuple[str, str, Process, bool]] = set()
         self._entered: set[tuple[str, str]] = set()
         self._loaded = {entry.path}
-        self._lineages: dict[tuple[str, str], list[Target]] = {}
+        self._lineages: dict[tuple[str, str, bool], list[Target]] = {}
         self._site: Place | None = None
-        self._classes: dict[tuple[str, str], tuple[Target, Process, Place | None]] = {}
+        self._classes: dict[tuple[str, str], tuple[Target, Process, Place | None, bool]] = {}
         self._process = Process()
         self._ordered = True
         self._likely = True
@@ -65,9 +65,9 @@ class Walker:
         self._processes = 0
         self._fresh = False
 
-    def walk(self) -> Program:
-        """The program of the entry."""
-        entry = self.program.facts
+    def walk(self) -> Timeline:
+        """The timeline of the entry."""
+        entry = self.timeline.entry
         self._import(entry)
         for name in ENTRY_FUNCTIONS:
             definition = self.modules.outline(entry).definitions.get(name)
@@ -75,23 +75,23 @@ class Walker:
                 self._enter(Target(entry, definition), (), 0)
                 break
         self._rest()
-        return self.program
+        return self.timeline
 
     def _was_seen(self, path: str, name: str) -> bool:
         return (path, name) in self._entered
 
     def _import(self, facts: FileFacts, depth: int = 0, conditions: tuple[Branch, ...] = ()) -> None:
         """Run what a module runs when it is imported."""
-        self.program.files.setdefault(facts.path, facts)
-        self._importing += facts is not self.program.facts
+        self.timeline.files.setdefault(facts.path, facts)
+        self._importing += facts is not self.timeline.entry
         self._run(facts, None, conditions, depth)
-        self._importing -= facts is not self.program.facts
+        self._importing -= facts is not self.timeline.entry
 
     def _run(self, facts: FileFacts, function: Definition | None, outer: tuple[Branch, ...], depth: int) -> None:
-        is_entry = facts is self.program.facts
+        is_entry = facts is self.timeline.entry
         site = self._site
         for event in self.modules.outline(facts).events.get(function.name if function else "", ()):
-            if len(self.program.steps) >= MOST_STEPS:
+            if len(self.timeline.events) >= MOST_EVENTS:
                 return
             conditions = outer
             if event.branch:
@@ -118,12 +118,12 @@ class Walker:
     def _call(
         self, call: Call, facts: FileFacts, function: Definition | None, conditions: tuple[Branch, ...], depth: int
     ) -> None:
-        self.modules.telling_only = depth > NEAR
-        target = self.callee(call.name, facts) if call.kind == "call" else None
-        self.program.steps.append(
-            Step(
-                call, len(self.program.steps), self._process, conditions, self._ordered, self._importing > 0,
-                function, target is not None, self._site, self._likely, self._bases(target),
+        near = depth <= NEAR
+        target = self._callee(call.name, facts, near) if call.kind == "call" else None
+        self.timeline.events.append(
+            Event(
+                call, len(self.timeline.events), self._process, conditions, self._ordered, self._importing > 0,
+                function, target is not None, self._site, self._likely, self._bases(target, near),
             )
         )  # fmt: skip
         self._started(call, facts, conditions, depth)
@@ -141,7 +141,7 @@ class Walker:
 
     def _remote(self, call: Call, facts: FileFacts, conditions: tuple[Branch, ...], depth: int) -> None:
         """A function or an actor of Ray: it runs in a worker, a fresh process."""
-        target = self.modules.resolve(REMOTE.sub("", call.name), facts, self.home)
+        target = self.modules.resolve(REMOTE.sub("", call.name), facts, self.home, depth <= NEAR)
         if target is None or not any(d.startswith("ray.remote") for d in target.definition.decorators):
             return
         before = self._process
@@ -150,40 +150,42 @@ class Walker:
         self._reached(target, conditions, depth)
         self._process = before
 
-    def _bases(self, target: Target | None) -> frozenset[str]:
+    def _bases(self, target: Target | None, near: bool) -> frozenset[str]:
         """The dotted names of all base classes of a class of the project."""
         if target is None or target.definition.kind != "class" or not target.definition.bases:
             return frozenset()
-        return frozenset(b for t in self._lineage(target) for b in t.definition.bases)
+        return frozenset(b for t in self._lineage(target, near) for b in t.definition.bases)
 
-    def _lineage(self, target: Target) -> list[Target]:
-        key = (target.facts.path, target.definition.name)
+    def _lineage(self, target: Target, near: bool) -> list[Target]:
+        key = (target.facts.path, target.definition.name, near)
         if key not in self._lineages:
-            self._lineages[key] = self.modules.lineage(target, self.home)
+            self._lineages[key] = self.modules.lineage(target, self.home, near)
         return self._lineages[key]
 
-    def callee(self, name: str, facts: FileFacts) -> Target | None:
+    def _callee(self, name: str, facts: FileFacts, near: bool) -> Target | None:
         """The function, class or method that a call of this name runs, if it is the project's own."""
         head, called, rest = name.partition("()")
-        target = self.modules.resolve(head, facts, self.home)
+        target = self.modules.resolve(head, facts, self.home, near)
         if target is None or not called:
             return target
         if target.definition.kind != "class":
             return None
         rest = SELF_RETURNING.sub("", rest)
         if rest == "()" or not rest:
-            return self.modules.method(target, "forward", self.home) or self.modules.method(
-                target, "__call__", self.home
-            )
+            return self._method_of(target, "forward", near) or self._method_of(target, "__call__", near)
         if rest[0] == "." and "(" not in rest and "." not in rest[1:]:
-            return self.modules.method(target, rest[1:], self.home)
+            return self._method_of(target, rest[1:], near)
         return None
+
+    def _method_of(self, owner: Target, name: str, near: bool) -> Target | None:
+        return self.modules.method(owner, name, self.home, near)
 
     def _made(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
         """An object of one of the project's classes is made: its `__init__` runs, the rest may run later."""
         key = (target.facts.path, target.definition.name)
-        self._classes.setdefault(key, (target, self._process, self._site))
-        for part in self._lineage(target):
+        near = depth <= NEAR
+        self._classes.setdefault(key, (target, self._process, self._site, near))
+        for part in self._lineage(target, near):
             name = f"{part.definition.name}.__init__"
             start = self.modules.outline(part.facts).definitions.get(name)
             if start is not None:
@@ -197,7 +199,7 @@ class Walker:
             return
         self._seen.add(key)
         self._entered.add(key[:2])
-        self.program.files.setdefault(facts.path, facts)
+        self.timeline.files.setdefault(facts.path, facts)
         self._run(facts, definition, conditions, depth + 1)
 
     def _started(self, call: Call, facts: FileFacts, conditions: tuple[Branch, ...], depth: int) -> None:
@@ -208,7 +210,7 @@ class Walker:
         if kind == "fork" and self._fresh:
             kind = "spawn"
         for argument in call.arguments:
-            for target in self._handed(argument, facts):
+            for target in self._handed(argument, facts, depth <= NEAR):
                 if argument.keyword == "worker_init_fn":
                     self._aside(target, Process("loader"), conditions, depth, ordered=False)
                 elif kind is not None:
@@ -217,10 +219,10 @@ class Walker:
                 else:
                     self._aside(target, self._process, conditions, depth, ordered=False)
 
-    def _handed(self, argument: Argument, facts: FileFacts) -> Iterator[Target]:
+    def _handed(self, argument: Argument, facts: FileFacts, near: bool) -> Iterator[Target]:
         for name in argument.names:
             if "(" not in name:
-                target = self.modules.resolve(name, facts, self.home)
+                target = self.modules.resolve(name, facts, self.home, near)
                 if target is not None and target.definition.kind == "function":
                     yield target
 
@@ -243,9 +245,9 @@ class Walker:
                     done.add(key)
                     self._methods(*self._classes[key])
 
-    def _methods(self, owner: Target, process: Process, site: Place | None) -> None:
-        lineage = self._lineage(owner)
-        loader = is_dataset({*self._bases(owner), owner.definition.name})
+    def _methods(self, owner: Target, process: Process, site: Place | None, near: bool) -> None:
+        lineage = self._lineage(owner, near)
+        loader = _is_dataset({*self._bases(owner, near), owner.definition.name})
         self._site = site
         for part in lineage:
             if not self._likely and not self.modules.seeds(part.facts.path):
@@ -262,6 +264,11 @@ class Walker:
             return
         self._process = Process("loader") if loader and method != "__init__" else process
         self._enter(target, (), 0)
+
+
+def _is_dataset(bases: Iterable[str]) -> bool:
+    """Whether a class is one whose methods run in the workers of a data loader."""
+    return any(base.rsplit(".", 1)[-1].endswith(("Dataset", "IterDataPipe", "MapDataPipe")) for base in bases)
 
 
 def _never(branch: Branch, is_entry: bool) -> bool:

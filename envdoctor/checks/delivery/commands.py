@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envdoctor.analysis.process.model import Unit
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding
+from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Launch, Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
@@ -54,11 +54,11 @@ def _clock_cap(rule: Rule, launch: Launch, context: UnitContext) -> Iterator[Fin
         message = "this caps the clock; it makes no result deterministic" + (
             f", and {rejected} refuses it" if rejected else ""
         )
-        yield finding(rule, None, launch.place, message, evidence=evidence,
+        yield finding(rule, launch.place, message, evidence=evidence,
                       help="ask the framework and MIOpen for deterministic kernels")  # fmt: skip
     elif rejected:
         message = f"{rejected} refuses this mode: the clock is not capped"
-        yield finding(rule, None, launch.place, message, evidence=evidence, confidence="medium",
+        yield finding(rule, launch.place, message, evidence=evidence, confidence="medium",
                       help="leave it out, or look at the performance level afterwards")  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> I
     debug = next((word for word in words if re.match(r"-D\s*CMAKE_BUILD_TYPE(?::\w+)?=Debug$", word)), "")
     if debug:
         message = "a Debug build of RCCL is slow, and nothing reports it at run time"
-        yield finding(rule, None, launch.place, message, related=(Related(fetched.place, "fetched here"),),
+        yield finding(rule, launch.place, message, related=(Related(fetched.place, "fetched here"),),
                       help="-DCMAKE_BUILD_TYPE=Release", evidence=("ROCm/rccl@0cbce2a7:install.sh",))  # fmt: skip
         return
     if any(word in ("--build", "--install", "-P", "-E", "--version", "--preset") for word in words):
@@ -94,7 +94,7 @@ def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> I
     if any(word.startswith("$") or "[@]" in word for word in words) or "CMAKE_BUILD_TYPE" in unit.text:
         return
     message = "RCCL has no default build type: built like this it is not optimised, and nothing reports it at run time"
-    yield finding(rule, None, launch.place, message, related=(Related(fetched.place, "fetched here"),),
+    yield finding(rule, launch.place, message, related=(Related(fetched.place, "fetched here"),),
                   help="-DCMAKE_BUILD_TYPE=Release, or install.sh of RCCL",
                   evidence=("ROCm/rccl@0cbce2a7:CMakeLists.txt", "ROCm/rccl@0cbce2a7:install.sh"))  # fmt: skip
 
@@ -108,5 +108,5 @@ def _late_directive(rule: Rule, unit: Unit) -> Iterator[Finding]:
         line = unit.text.count("\n", 0, match.start()) + 1
         place = Place(unit.path, line, 1, line, len(match[0]) + 1)
         message = "sbatch reads directives up to the first command only: behind it this line is a comment"
-        yield finding(rule, None, place, message, help="move it above the first command",
+        yield finding(rule, place, message, help="move it above the first command",
                       evidence=("measured with Slurm 22.05.8",))  # fmt: skip

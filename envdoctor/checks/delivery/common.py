@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from envdoctor.checks.context import UnitContext
-from envdoctor.core.facts import Place, Setting
-from envdoctor.core.findings import Finding
 from envdoctor.knowledge.catalog.model import Variable
-from envdoctor.knowledge.rulebook import Rule
 
 
 def judged(name: str, context: UnitContext) -> Variable | None:
@@ -20,14 +15,3 @@ def judged(name: str, context: UnitContext) -> Variable | None:
     if variable.platform not in ("both", "cuda", "rocm") or variable.retired(context.catalog):
         return None
     return variable if platform is None or variable.platform in ("both", platform) else None
-
-
-def finding(rule: Rule, variable: str | None, place: Place, message: str, **more: Any) -> Finding:
-    """A finding of `rule`, with its severity, confidence and way out unless `more` says else."""
-    fields: dict[str, Any] = {"severity": rule.severity, "confidence": rule.confidence, "help": rule.fix, **more}
-    return Finding(rule=rule.id, name=rule.name, place=place, message=message, variable=variable, **fields)
-
-
-def place_of(setting: Setting) -> Place:
-    """Where a setting is shown: at its name."""
-    return setting.name_place or setting.place

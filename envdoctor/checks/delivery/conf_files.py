@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding
+from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding
 from envdoctor.core.versions import at_least
@@ -36,4 +36,4 @@ def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         seen.add(written)
         library = "RCCL" if platform == "rocm" else "NCCL"
         message = f"{PurePosixPath(written).name} is never read here: {library} reads {right}"
-        yield finding(rule, None, fact.place, message, evidence=rule.evidence)
+        yield finding(rule, fact.place, message, evidence=rule.evidence)

@@ -9,7 +9,8 @@ from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.process.starts import start
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.rulebook import Rule
@@ -53,7 +54,7 @@ def _driver_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             continue
         message = f"{setting.name} is set in the driver, which attaches to a running cluster: no worker gets it"
         yield finding(
-            rule, setting.name, place_of(setting), message,
+            rule, place_of(setting), message, setting.name,
             related=(Related(attach.place, "workers keep the environment of ray start", setting.name),),
             help=f"ray.init(..., runtime_env={{'env_vars': {{'{setting.name}': ...}}}})",
             evidence=RAY,
@@ -96,7 +97,7 @@ def _to_driver(rule: Rule, index: int, command: Command, context: UnitContext, c
             continue
         message = f"{name} reaches the driver alone: it attaches to a running cluster, whose workers do not get it"
         related = (Related(command.launch.place, "starts the driver", name), Related(attach.place, "attaches", name))
-        yield finding(rule, name, place_of(setting), message, related=related, evidence=RAY,
+        yield finding(rule, place_of(setting), message, name, related=related, evidence=RAY,
                       help=f"export it before ray start on every node, or name {name} in runtime_env")  # fmt: skip
 
 
@@ -114,7 +115,7 @@ def _to_compose(rule: Rule, command: Command, context: UnitContext, caller: Call
         if judged(name, context) is not None and not any(name in unit.text for unit in files):
             message = f"{name} does not reach the services: {files[0].path} does not name it"
             related = (Related(command.launch.place, "started here", name),)
-            yield finding(rule, name, place_of(setting), message, related=related,
+            yield finding(rule, place_of(setting), message, name, related=related,
                           help=f"environment: - {name}")  # fmt: skip
 
 
@@ -148,7 +149,7 @@ def _own_environment(rule: Rule, context: UnitContext) -> Iterator[Finding]:
                 continue
             message = f"{name} is set here, and {call.name} starts the ranks with an environment that leaves it out"
             related = (Related(given.place or call.place, "an environment of its own", name),)
-            yield finding(rule, name, place_of(setting), message, related=related,
+            yield finding(rule, place_of(setting), message, name, related=related,
                           help="env={**os.environ, ...}")  # fmt: skip
 
 

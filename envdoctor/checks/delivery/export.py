@@ -9,8 +9,10 @@ from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Step, Unit
 from envdoctor.analysis.process.starts import runs, starts
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.lines import HARMLESS, commands_in
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import Inclusion, Launch, Setting, Use
 from envdoctor.core.findings import Edit, Finding, Fix, Related
 from envdoctor.core.regexes import regex
@@ -97,7 +99,7 @@ def _follows(unit: Unit, at: int, step: Step, context: UnitContext) -> Command |
     """The first launch behind a step that would hand the variable to a program that reads it."""
     for command in unit.commands:
         there = unit.steps[command.at]
-        if command.at <= at or environment.exclusive(there.branch, step.branch):
+        if command.at <= at or exclusive(there.branch, step.branch):
             continue
         if environment.sees(there.scope, step.scope) and _reads(command.launch, context):
             return command
@@ -196,29 +198,29 @@ def _finding(rule: Rule, fact: Setting, launch: Launch) -> Finding:
         )  # fmt: skip
         fix = Fix(f"export {fact.name}", (Edit(start, "export "),), safe=False)
     related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, fact.name, place, message, related=related, fix=fix, help=f"export {fact.name}=...")
+    return finding(rule, place, message, fact.name, related=related, fix=fix, help=f"export {fact.name}=...")
 
 
 def _gone(rule: Rule, fact: Setting, launch: Launch, where: str) -> Finding:
     message = f"{fact.name} is exported in {where}, and gone when {launch.launcher} starts"
     related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, fact.name, place_of(fact), message, related=related,
+    return finding(rule, place_of(fact), message, fact.name, related=related,
                    help="export it where the launch is, or in front of it")  # fmt: skip
 
 
 def _in_cell(rule: Rule, fact: Setting) -> Finding:
     message = f"{fact.name} is exported in a shell that ends with the line: the kernel does not get it"
-    return finding(rule, fact.name, place_of(fact), message, help=f"%env {fact.name}=...")
+    return finding(rule, place_of(fact), message, fact.name, help=f"%env {fact.name}=...")
 
 
 def _spaced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
     message = f"export {fact.name} = ... is three words: the shell refuses the second, and {fact.name} gets no value"
     related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, fact.name, place_of(fact), message, related=related, help=f"export {fact.name}=...")
+    return finding(rule, place_of(fact), message, fact.name, related=related, help=f"export {fact.name}=...")
 
 
 def _not_sourced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
     message = f"{fact.name} is exported in a script that is run, not sourced: the caller does not get it"
     related = (Related(launch.place, "run here, in a shell of its own", fact.name),)
-    return finding(rule, fact.name, place_of(fact), message, related=related, confidence="medium",
+    return finding(rule, place_of(fact), message, fact.name, related=related, confidence="medium",
                    help=f"source {fact.place.path.rsplit('/', 1)[-1]}")  # fmt: skip

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.delivery.places import FIRST_ROLES, TELLS, jobs_of
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.points import value_of
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding, Related
@@ -186,9 +187,9 @@ def _by_rank(one: Setting, other: Setting) -> bool:
 def _differs(rule: Rule, setting: Setting, other: Setting, where: str) -> Finding:
     message = f"{setting.name}={setting.value.text} here, {other.value.text} on {where}: the ranks of one job disagree"
     related = (Related(place_of(other), f"{other.value.text} there", other.name),)
-    return finding(rule, setting.name, place_of(setting), message, related=related)
+    return finding(rule, place_of(setting), message, setting.name, related=related)
 
 
 def _lacks(rule: Rule, setting: Setting, where: str) -> Finding:
     message = f"{setting.name}={setting.value.text} here, and nothing on {where}: the ranks of one job disagree"
-    return finding(rule, setting.name, place_of(setting), message, confidence="medium")
+    return finding(rule, place_of(setting), message, setting.name, confidence="medium")

@@ -13,7 +13,8 @@ from typing import Any
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Step, Unit
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Call, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
@@ -80,7 +81,7 @@ def _judge(
         yield _late(rule, fact, variable, reader)
     elif variable.read_at in RANKED and not _TELLS.search(fact.name) and (why := _one_rank(step, fact, context)):
         message = f"{fact.name} is set on one rank only ({why}); the others run without it"
-        yield finding(rule, fact.name, place_of(fact), message, confidence="medium", help="set it on every rank",
+        yield finding(rule, place_of(fact), message, fact.name, confidence="medium", help="set it on every rank",
                       evidence=variable.evidence)  # fmt: skip
 
 
@@ -200,10 +201,10 @@ def _other_arm(identity: str, arm: str, fact: Setting, unit: Unit) -> bool:
 def _at_start(rule: Rule, fact: Setting, variable: Variable) -> Finding:
     message = f"{fact.name} is read when the interpreter starts: set in the running program it changes nothing"
     help_ = f"export {fact.name} before the program starts, or start it again with os.execv"
-    return finding(rule, fact.name, place_of(fact), message, help=help_, evidence=variable.evidence)
+    return finding(rule, place_of(fact), message, fact.name, help=help_, evidence=variable.evidence)
 
 
 def _late(rule: Rule, fact: Setting, variable: Variable, reader: Call) -> Finding:
     message = f"{fact.name} is set after {STAGES[variable.read_at]}: it is not read again"
     related = (Related(reader.place, f"read by then: {reader.name.lstrip('.')}", fact.name),)
-    return finding(rule, fact.name, place_of(fact), message, related=related, evidence=variable.evidence)
+    return finding(rule, place_of(fact), message, fact.name, related=related, evidence=variable.evidence)

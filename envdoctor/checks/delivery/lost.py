@@ -17,8 +17,9 @@ from envdoctor.analysis.process.starts import start
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery import drivers as delivery_drivers
 from envdoctor.checks.delivery import places as delivery_places
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.delivery.flags import Flags, flags_of, listed, names_hosts
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Inclusion, Launch, Setting, Use
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import dataclass, field
@@ -263,7 +264,7 @@ def _mistaken_flags(rule: Rule, command: Command, context: UnitContext) -> Itera
                 name = _NAME_VALUE.match(value)
                 if name and ("=" in value or context.catalog.variable(name[1]) is not None):
                     message = f"{launch.launcher} {flag} {does}: {name[1]} does not reach the ranks"
-                    yield finding(rule, name[1], launch.place, message, evidence=delivery.evidence,
+                    yield finding(rule, launch.place, message, name[1], evidence=delivery.evidence,
                                   help=f"export {name[1]} before {launch.launcher}, which passes it on")  # fmt: skip
         for value in flags.given(delivery.single):
             if _SEVERAL.match(value):
@@ -283,7 +284,7 @@ def _with_values(
             place = next((place_of(s) for s in command.given if s.name == name), command.launch.place)
             message = f"{launcher} {flag} takes names only: of {name}={given} the ranks do not get the value"
             remedy = f"export {name}={given} before {launcher}, and {flag}={name} where the image sets it too"
-            yield finding(rule, name, place, message, evidence=delivery.evidence, help=remedy)
+            yield finding(rule, place, message, name, evidence=delivery.evidence, help=remedy)
 
 
 def _several(rule: Rule, launch: Launch, value: str, delivery: Delivery) -> Finding:
@@ -291,7 +292,7 @@ def _several(rule: Rule, launch: Launch, value: str, delivery: Delivery) -> Find
     last = value.split(",")[-1].split("=")[0]
     effect = f"{first} gets the rest as part of its value, {last} is not passed" if "=" in value else "none is passed"
     message = f"{launch.launcher} -x takes one variable at a time: of {value} {effect}"
-    return finding(rule, last, launch.place, message, evidence=delivery.evidence, help="one -x for each variable")
+    return finding(rule, launch.place, message, last, evidence=delivery.evidence, help="one -x for each variable")
 
 
 def _finding(rule: Rule, name: str, lost: Lost) -> Finding:
@@ -299,6 +300,6 @@ def _finding(rule: Rule, name: str, lost: Lost) -> Finding:
     message = f"{name} does not reach the ranks: {loss.why}"
     related = tuple(Related(x.command.launch.place, "lost here", name) for x in lost.losses[:5])
     return finding(
-        rule, name, place_of(lost.setting), message, related=related, confidence=loss.delivery.sure,
+        rule, place_of(lost.setting), message, name, related=related, confidence=loss.delivery.sure,
         help=loss.delivery.remedy.format(name=name) or rule.fix, evidence=loss.delivery.evidence[:3],
     )  # fmt: skip

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Unit
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding
 from envdoctor.core.records import dataclass, field
@@ -74,7 +75,7 @@ def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: UnitC
             how = "mpirun does not pass it with -x" if job.kind == "MPIJob" else "each role has its own template"
             message = f"{name} is set for {role} alone and does not reach {', '.join(lacking)}: {how}"
             help_ = f"add -x {name}" if job.kind == "MPIJob" else f"set it for {', '.join(lacking)} too"
-            yield finding(rule, name, place_of(setting), message, help=help_, confidence="medium")
+            yield finding(rule, place_of(setting), message, name, help=help_, confidence="medium")
 
 
 def jobs_of(unit: Unit) -> list[_Job]:
@@ -127,7 +128,7 @@ def _one_layer(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         if any(s.name == setting.name and s.channel == "image" for s in unit.facts.settings):
             continue
         message = f"{setting.name} is exported in a RUN, whose shell ends with the layer: the container does not get it"
-        yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...")
+        yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=...")
 
 
 def _build_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
@@ -146,7 +147,7 @@ def _build_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         )
         if not used and not any(use.name == setting.name for use in unit.facts.uses):
             message = f"{setting.name} is an argument of the build: the container does not get it"
-            yield finding(rule, setting.name, place_of(setting), message, help=f"ENV {setting.name}=...",
+            yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=...",
                           confidence="medium")  # fmt: skip
 
 

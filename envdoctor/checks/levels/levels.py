@@ -13,11 +13,10 @@ from typing import Any
 
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.process.starts import runs
-from envdoctor.analysis.python.entries import MAIN, Program
+from envdoctor.analysis.python.timeline import MAIN, Timeline
 from envdoctor.checks import context as checks
-from envdoctor.checks.python.common import finding
-from envdoctor.checks.python.intent import program_intent
-from envdoctor.checks.python.patterns import named
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.patterns import events_named
 from envdoctor.core.facts import Branch, Call, Place, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import dataclass, field
@@ -38,14 +37,14 @@ ATTRIBUTE = regex(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\
 
 @dataclass(slots=True)
 class Job:
-    """A program with ranks as a unit starts it: at `place`, with these words, programs and settings.
+    """A program with ranks as a unit starts it: at `place`, with these words, timelines and settings.
 
     `certain` is False where something that is not in the tree may set more.
     """
 
     place: Place
     words: tuple[str, ...] = ()
-    programs: list[Program] = field(default_factory=list)
+    timelines: list[Timeline] = field(default_factory=list)
     settings: dict[str, str | None] = field(default_factory=dict)
     intent: Place | None = None
     certain: bool = True
@@ -63,8 +62,8 @@ def check(rule: Rule, context: checks.UnitContext) -> Iterator[Finding]:
 
 def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
     """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
-    unit, programs = context.unit, context.programs
-    if programs is None:
+    unit, entry_points = context.unit, context.entry_points
+    if entry_points is None:
         return
     before: list[Setting] | None = None
     carriers = {id(launch) for command in unit.commands for launch in command.around}
@@ -73,15 +72,15 @@ def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
             continue
         words = _words(command)
         demanded = bool(_demands(words, load_known(), {}, context))
-        started = [p for p in programs.launched(words, command.launch.place.path) if _has_ranks(p, command, rule)]
+        started = [p for p in entry_points.launched(words, command.launch.place.path) if _has_ranks(p, command, rule)]
         if not started and not demanded:
             continue
         before = _unit_settings(context) if before is None else before
-        yield _job(rule, unit, command, started, before)
+        yield _job(rule, context, command, started, before)
     if unit.facts.kind in PYTHON and not _is_launched(unit, context.units):
-        program = programs.of(unit.facts)
-        if program is not None and (place := _ranks_place(program, rule.parameters["ranks"])) is not None:
-            yield _own_job(program, place, _unit_settings(context), context)
+        timeline = entry_points.timeline(unit.facts)
+        if timeline is not None and (place := _ranks_place(timeline, rule.parameters["ranks"])) is not None:
+            yield _own_job(timeline, place, _unit_settings(context), context)
 
 
 @lru_cache(maxsize=1)
@@ -94,11 +93,14 @@ def _words(command: Command) -> tuple[str, ...]:
     return tuple(command.launch.words) or tuple(command.launch.inner)
 
 
-def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], before: Sequence[Setting]) -> Job:
-    settings = [*before, *command.given, *_of_programs(programs)]
+def _job(
+    rule: Rule, context: checks.UnitContext, command: Command, timelines: list[Timeline], before: Sequence[Setting]
+) -> Job:
+    unit = context.unit
+    settings = [*before, *command.given, *_written_in(timelines)]
     words = _words(command)
-    job = Job(command.launch.place, words, programs, _values(settings))
-    job.intent = _asked_at([*before, *command.given], programs, words)
+    job = Job(command.launch.place, words, timelines, _values(settings))
+    job.intent = _asked_at(context, [*before, *command.given], timelines, words)
     if job.intent is None and command_asks(words):
         job.intent = command.launch.place
     job.certain = not unit.unresolved and not unit.truncated and not unit.env_files
@@ -106,10 +108,10 @@ def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], befo
     return job
 
 
-def _own_job(program: Program, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> Job:
+def _own_job(timeline: Timeline, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> Job:
     """A program that nothing in the tree launches: who does may set anything, so at `auto` it is a hint."""
-    settings = [*before, *_of_programs([program])]
-    job = Job(place, (), [program], _values(settings), _asked_at(before, [program], ()), in_shell=False)
+    settings = [*before, *_written_in([timeline])]
+    job = Job(place, (), [timeline], _values(settings), _asked_at(context, before, [timeline], ()), in_shell=False)
     job.certain = context.level != "auto"
     return job
 
@@ -136,8 +138,8 @@ def _unit_settings(context: checks.UnitContext) -> list[Setting]:
     return found
 
 
-def _of_programs(programs: Iterable[Program]) -> list[Setting]:
-    return [setting for program in programs for facts in program.files.values() for setting in facts.settings]
+def _written_in(timelines: Iterable[Timeline]) -> list[Setting]:
+    return [setting for timeline in timelines for facts in timeline.files.values() for setting in facts.settings]
 
 
 def _values(settings: Iterable[Setting]) -> dict[str, str | None]:
@@ -151,15 +153,17 @@ def _values(settings: Iterable[Setting]) -> dict[str, str | None]:
     return found
 
 
-def _asked_at(settings: Iterable[Setting], programs: Iterable[Program], words: Sequence[str]) -> Place | None:
+def _asked_at(
+    context: checks.UnitContext, settings: Iterable[Setting], timelines: Iterable[Timeline], words: Sequence[str]
+) -> Place | None:
     """Where determinism is asked for by more than seeds, and not only under a condition that nothing here meets."""
     options = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--")}
-    for program in programs:
-        for step in program_intent(program).steps:
-            if _meets(step.conditions, options):
-                return step.call.place
-        run = {step.function.name for step in program.steps if step.function is not None}
-        for setting in program_intent(program).settings:
+    for timeline in timelines:
+        for event in context.shared.intents.of(timeline).events:
+            if _meets(event.conditions, options):
+                return event.call.place
+        run = {event.function.name for event in timeline.events if event.function is not None}
+        for setting in context.shared.intents.of(timeline).settings:
             if _meets(setting.branch, options) and (setting.scope.kind != "function" or setting.scope.name in run):
                 return setting.place
     return next((s.place for s in asking(settings) if _meets(s.branch, options)), None)
@@ -173,19 +177,19 @@ def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
     )  # fmt: skip
 
 
-def _has_ranks(program: Program, command: Command, rule: Rule) -> bool:
+def _has_ranks(timeline: Timeline, command: Command, rule: Rule) -> bool:
     """Whether a program that a command starts has several ranks that talk through NCCL or RCCL."""
     parameters = rule.parameters
     names = list(parameters["ranks"])
     launchers = {command.launch.launcher, *(outer.launcher for outer in command.around)}
     if launchers & set(parameters["launchers"]):
         names += parameters["launched_ranks"]
-    return not _is_single(_words(command), parameters) and _ranks_place(program, names) is not None
+    return not _is_single(_words(command), parameters) and _ranks_place(timeline, names) is not None
 
 
-def _ranks_place(program: Program, names: Sequence[str]) -> Place | None:
+def _ranks_place(timeline: Timeline, names: Sequence[str]) -> Place | None:
     """The call that makes ranks; None where there is none, or they talk through another library."""
-    calls = [s.call for s in program.steps if s.call.kind == "call" and named(s.call.name, names)]
+    calls = [event.call for event in events_named(timeline, names) if event.call.kind == "call"]
     if any(_other_backend(call) for call in calls):
         return None
     return calls[0].place if calls else None
@@ -223,8 +227,8 @@ def _judged(rule: Rule, context: checks.UnitContext, job: Job) -> Finding | None
     """The finding about a job, if its level lacks something; what nobody has examined is a hint."""
     levels = load_known()
     level = _level(context.level, job)
-    calls = _calls(job.programs)
-    missing = levels.open(level, _plain(context.target), job.settings, calls) if job.programs else []
+    calls = _calls(job.timelines, context)
+    missing = levels.open(level, _plain(context.target), job.settings, calls) if job.timelines else []
     demands = _demands(job.words, levels, job.settings, context)
     plain = [need for need in missing if not need.weak and not need.unexamined]
     if plain or demands:
@@ -240,12 +244,12 @@ def _plain(target: Target) -> Target:
     return target if target.plain else UNKNOWN
 
 
-def _calls(programs: Iterable[Program]) -> set[str]:
+def _calls(timelines: Iterable[Timeline], context: checks.UnitContext) -> set[str]:
     """The names of all calls; of torch's switches, only if they are on."""
     found: set[str] = set()
-    for program in programs:
-        found |= {step.call.name for step in program.steps if step.call.kind == "call"} - SWITCHES
-        if "torch" in program_intent(program).switches:
+    for timeline in timelines:
+        found |= {event.call.name for event in timeline.events if event.call.kind == "call"} - SWITCHES
+        if "torch" in context.shared.intents.of(timeline).switches:
             found.add("torch.use_deterministic_algorithms")
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
-from envdoctor.checks.names import verdicts
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.names.verdicts import Verdict
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Edit, Finding, Fix
@@ -23,18 +23,9 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Findings for the settings whose name has one of the rule's verdicts."""
     wanted = rule.parameters["verdicts"]
     for setting in checks.judged(context.facts.settings):
-        verdict = _verdict(setting.name, context)
+        verdict = context.shared.verdicts.of(setting.name, context.target)
         if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting, context.catalog):
             yield _finding(rule, setting, verdict)
-
-
-def _verdict(name: str, context: Context) -> Verdict | None:
-    """The verdict on a name, found once for all rules of this kind."""
-    key = ("name", name)
-    if key not in context.memory:
-        context.memory[key] = verdicts.judge(name, context.catalog, context.target)
-    verdict: Verdict | None = context.memory[key]
-    return verdict
 
 
 def _excused(verdict: Verdict, setting: Setting, catalog: Catalog) -> bool:
@@ -54,4 +45,4 @@ def _finding(rule: Rule, setting: Setting, verdict: Verdict) -> Finding:
     if verdict.real is not None and setting.name_place is not None and verdict.kind in ("misnamed", "deprecated"):
         edit = Edit(setting.name_place, verdict.real)
         more["fix"] = Fix(f"rename {setting.name} to {verdict.real}", (edit,), safe=False)
-    return checks.finding(rule, setting, verdict.message, **more)
+    return finding(rule, place_of(setting), verdict.message, setting.name, **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal, NamedTuple
 
 from envdoctor.checks.names import near
@@ -29,16 +30,40 @@ class Verdict(NamedTuple):
     evidence: tuple[str, ...] = ()
 
 
+class Verdicts:
+    """The verdicts on names by one catalogue, each found once for all files that run on the same."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._known: dict[Hashable, dict[str, Verdict | None]] = {}
+        self._last: tuple[Target, dict[str, Verdict | None]] | None = None
+
+    def of(self, name: str, target: Target) -> Verdict | None:
+        """The verdict on a name, or None where nothing is wrong or nothing is known."""
+        known = self._on(target)
+        if name not in known:
+            known[name] = judge(name, self.catalog, target)
+        return known[name]
+
+    def _on(self, target: Target) -> dict[str, Verdict | None]:
+        """The verdicts on a target; one is asked about many names in turn."""
+        if self._last is None or self._last[0] is not target:
+            self._last = (target, self._known.setdefault(_asked(target), {}))
+        return self._last[1]
+
+
+def _asked(target: Target) -> Hashable:
+    """All that a verdict may depend on."""
+    versions = (*sorted(target.versions.items()), None, *sorted(target.minimums.items()))
+    holds = frozenset(reason.holds for reason in target.reasons)
+    return (target.platform, target.plain, target.gpus, versions, holds)
+
+
 def judge(name: str, catalog: Catalog, target: Target) -> Verdict | None:
     """The verdict on a name, or None where nothing is wrong or nothing is known."""
     variable = catalog.variable(name)
     if variable is None:
-        known = (*sorted(target.versions.items()), *sorted(target.minimums.items()))
-        question = (name, target.platform, target.gpus, known, *(reason.holds for reason in target.reasons))
-        if question not in catalog.memory:
-            catalog.memory[question] = _unlisted(name, catalog, target)
-        verdict: Verdict | None = catalog.memory[question]
-        return verdict
+        return _unlisted(name, catalog, target)
     if variable.status in ("ghost", "documented-only"):
         return _ghost(variable, catalog, target)
     if variable.status in ("build-time", "debug-build", "incidental") or variable.platform not in ("both", *OURS):

@@ -99,11 +99,6 @@ def told(rule: Rule, context: Context, check: NodeCheck) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def counted(number: int, word: str) -> str:
-    """`1 pair`, `2 pairs`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def listed(words: Sequence[str], most: int = 4) -> str:
     """`a, b and c`; where there are many, the first ones and how many more."""
     if len(words) > most:

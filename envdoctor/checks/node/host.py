@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.checks.node.common import Seen, Told, counted
+from envdoctor.checks.node.common import Seen, Told
 from envdoctor.core.findings import Severity
+from envdoctor.core.numbers import counted
 
 GIB = 1 << 30
 

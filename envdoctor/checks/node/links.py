@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.checks.node.common import Seen, Told, counted, listed
+from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.checks.node.libraries import parts, release_of
 from envdoctor.core.findings import Severity
+from envdoctor.core.numbers import counted
 
 
 def missing_link(seen: Seen) -> Iterator[Told]:

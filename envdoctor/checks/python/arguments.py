@@ -8,7 +8,7 @@ from typing import Any
 
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import finding
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.python.patterns import within
 from envdoctor.core.facts import Launch, Setting
 from envdoctor.core.findings import Finding
@@ -63,7 +63,8 @@ def _variables(rule: Rule, settings: Sequence[Setting], data: Mapping[str, Any],
         if concerned and all(_refused(value, entry) for entry in concerned):
             entry = concerned[-1]
             message = f"{setting.name}={value} beside {data['asks']}: {entry['says']}"
-            yield checks.finding(rule, setting, message, help=entry["help"], evidence=tuple(entry["evidence"]))
+            evidence = tuple(entry["evidence"])
+            yield finding(rule, place_of(setting), message, setting.name, help=entry["help"], evidence=evidence)
 
 
 def _refused(value: str, entry: Mapping[str, Any]) -> bool:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.analysis.python.entries import Program, Step, only_rank_zero
+from envdoctor.analysis.python.timeline import Event, Timeline, only_rank_zero
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import finding
+from envdoctor.checks.findings import finding
 from envdoctor.checks.python.data import RANK, says_rank
-from envdoctor.checks.python.intent import trains
-from envdoctor.checks.python.patterns import argument, named
+from envdoctor.checks.python.patterns import any_named, argument, events_named, named
 from envdoctor.core.facts import Call, FileFacts, Place
 from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import whole
@@ -30,75 +29,75 @@ COMPARES = regex(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Equal summands, one rank's result, two ranks; output that holds no result."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     facts = context.facts
     if facts.kind == "shell":
         yield from _compared(rule, context)
     if facts.kind not in PYTHON:
         return
-    program = context.programs.of(facts)
-    if program is None or not _tests(rule.parameters, context, program):
+    timeline = context.entry_points.timeline(facts)
+    if timeline is None or not _tests(rule.parameters, context, timeline):
         return
-    found = [*_one_rank(rule, program), *_equal(rule, program), *_two_ranks(rule, program)]
+    found = [*_one_rank(rule, timeline), *_equal(rule, timeline), *_two_ranks(rule, timeline)]
     yield from found[:1]
-    for script in context.programs.starting(program.path):
-        yield from _two_in_launch(rule, context, program, script)
+    for script in context.entry_points.starting(timeline.path):
+        yield from _two_in_launch(rule, context, timeline, script)
 
 
-def _tests(parameters: Mapping[str, Any], context: Context, program: Program) -> bool:
+def _tests(parameters: Mapping[str, Any], context: Context, timeline: Timeline) -> bool:
     """Whether a program sums over ranks, looks at the bits of the result, says why, and trains nothing."""
-    assert context.programs is not None
-    names = {s.call.name for s in program.steps}
-    if not any(named(n, parameters["reduces"]) for n in names) or trains(program):
+    assert context.entry_points is not None
+    names = timeline.by_name
+    if not any_named(names, parameters["reduces"]) or context.shared.intents.trains(timeline):
         return False
-    if not any(named(n, parameters["looks"]) for n in names):
+    if not any_named(names, parameters["looks"]):
         return False
-    return re.search(parameters["about"], context.programs.text(program.path)) is not None
+    return re.search(parameters["about"], context.entry_points.text(timeline.path)) is not None
 
 
-def _looks(rule: Rule, program: Program) -> list[Step]:
-    return [s for s in program.steps if named(s.call.name, rule.parameters["looks"])]
+def _looks(rule: Rule, timeline: Timeline) -> list[Event]:
+    return events_named(timeline, rule.parameters["looks"])
 
 
-def _one_rank(rule: Rule, program: Program) -> Iterator[Finding]:
+def _one_rank(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
     """Every look at a result is under `rank == 0`, and nothing is gathered."""
-    looks = _looks(rule, program)
-    if any(named(s.call.name, rule.parameters["gathers"]) for s in program.steps):
+    looks = _looks(rule, timeline)
+    if any_named(timeline.by_name, rule.parameters["gathers"]):
         return
     if all(only_rank_zero(s.conditions) for s in looks):
         message = "only rank 0 looks at its result: whether the other ranks have the same bits is not seen"
         yield finding(rule, looks[0].call.place, message, help="gather the hashes of all ranks and compare them")
 
 
-def _equal(rule: Rule, program: Program) -> Iterator[Finding]:
+def _equal(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
     """Every rank draws the same summands, or makes them of constants."""
     parameters = rule.parameters
-    sources = {n.split("()")[0]: s.call for s in program.steps if _reduces(parameters, s) for n in _summands(s.call)}
-    constants = [n for n in sources if named(n, parameters["constants"]) and not _varies(n, program)]
-    if constants and not _told_by_rank(program, parameters["constants"]):
+    sources = {n.split("()")[0]: s.call for s in _reductions(parameters, timeline) for n in _summands(s.call)}
+    constants = [n for n in sources if named(n, parameters["constants"]) and not _varies(n, timeline)]
+    if constants and not _told_by_rank(timeline, parameters["constants"]):
         call = sources[constants[0]]
         yield finding(
             rule, call.place, EQUAL.format("all ranks sum the same constant"), help="seed + rank for the inputs"
         )
         return
-    if not any(named(n, parameters["draws"]) for n in sources):
+    if not any_named(sources, parameters["draws"]):
         return
-    seeds = [s.call for s in program.steps if named(s.call.name, parameters["seeds"]) and s.call.arguments]
+    seeds = [s.call for s in events_named(timeline, parameters["seeds"]) if s.call.arguments]
     if not seeds or any(says_rank(a) for c in seeds for a in c.arguments) or not _constant(seeds):
         return
-    if not _told_by_rank(program, parameters["draws"]):
+    if not _told_by_rank(timeline, parameters["draws"]):
         yield finding(rule, seeds[0].place, EQUAL.format("every rank has this seed"), help="seed + rank for the inputs")
 
 
 EQUAL = "{}, so that all summands are equal and no order of summation can be told from another"
 
 
-def _reduces(parameters: Mapping[str, Any], step: Step) -> bool:
-    """Whether a step sums over ranks: the greatest or least of some values has no order."""
-    if not named(step.call.name, parameters["reduces"]):
-        return False
-    given = argument(step.call, "op", 1)
-    return given is None or OTHER_OPERATION.search(given.text) is None
+def _reductions(parameters: Mapping[str, Any], timeline: Timeline) -> Iterator[Event]:
+    """The events that sum over ranks: the greatest or least of some values has no order."""
+    for event in events_named(timeline, parameters["reduces"]):
+        given = argument(event.call, "op", 1)
+        if given is None or OTHER_OPERATION.search(given.text) is None:
+            yield event
 
 
 def _summands(call: Call) -> tuple[str, ...]:
@@ -107,18 +106,18 @@ def _summands(call: Call) -> tuple[str, ...]:
     return given.names if given is not None and len(given.names) == 1 else ()
 
 
-def _varies(name: str, program: Program) -> bool:
+def _varies(name: str, timeline: Timeline) -> bool:
     """Whether a tensor is made of values that stand in variables, which may differ from rank to rank."""
     at = {"torch.tensor": 0, "torch.full": 1}.get(name)
     if at is None:
         return False
-    made = [[a for a in s.call.arguments if a.keyword is None] for s in program.by_name().get(name, ())]
+    made = [[a for a in s.call.arguments if a.keyword is None] for s in timeline.by_name.get(name, ())]
     return any(IDENTIFIER.search(a.text) for given in made for a in given[at : at + 1] if not a.is_literal)
 
 
-def _told_by_rank(program: Program, names: Sequence[str]) -> bool:
+def _told_by_rank(timeline: Timeline, names: Sequence[str]) -> bool:
     """Whether the rank is part of what makes the summands."""
-    calls = [s.call for s in program.steps if named(s.call.name, names)]
+    calls = [s.call for s in events_named(timeline, names)]
     return any(says_rank(a) for c in calls for a in c.arguments if a.keyword != "device")
 
 
@@ -129,33 +128,32 @@ def _constant(seeds: Sequence[Call]) -> bool:
     )
 
 
-def _two_ranks(rule: Rule, program: Program) -> Iterator[Finding]:
-    for step in program.steps:
-        if named(step.call.name, rule.parameters["spawners"]):
-            given = argument(step.call, "nprocs", 2)
-            if given is not None and given.literal == 2:
-                message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
-                yield finding(rule, step.call.place, message, help="at least 3 ranks")
+def _two_ranks(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
+    for event in events_named(timeline, rule.parameters["spawners"]):
+        given = argument(event.call, "nprocs", 2)
+        if given is not None and given.literal == 2:
+            message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
+            yield finding(rule, event.call.place, message, help="at least 3 ranks")
 
 
-def _two_in_launch(rule: Rule, context: Context, program: Program, script: FileFacts) -> Iterator[Finding]:
+def _two_in_launch(rule: Rule, context: Context, timeline: Timeline, script: FileFacts) -> Iterator[Finding]:
     """A launch of such a test with two ranks."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     for launch in script.launches:
-        started = context.programs.launched(launch.inner or launch.words, script.path)
-        if _ranks(launch.words) == 2 and any(other is program for other in started):
+        started = context.entry_points.launched(launch.inner or launch.words, script.path)
+        if _ranks(launch.words) == 2 and any(other is timeline for other in started):
             message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
             yield finding(rule, launch.place, message, help="at least 3 ranks")
 
 
 def _compared(rule: Rule, context: Context) -> Iterator[Finding]:
     """A script that compares or hashes what nccl-tests or rccl-tests print: times, and no result."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     names = rule.parameters["benchmarks"]
     if not any(name in word for launch in context.facts.launches for word in launch.words for name in names):
         return
     path = context.facts.path
-    for number, line in enumerate(context.programs.text(path).split("\n"), 1):
+    for number, line in enumerate(context.entry_points.text(path).split("\n"), 1):
         if COMPARES.search(line) and not line.lstrip().startswith("#"):
             message = "the table of times that is compared here holds no result, and its inputs hide every order"
             yield finding(rule, Place(path, number, 1, number, len(line) + 1), message)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envdoctor.analysis.python.entries import Program
+from envdoctor.analysis.python.timeline import Timeline
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import finding
-from envdoctor.checks.python.options import options_of, said
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.options import said
 from envdoctor.checks.python.users import asked_by_script, loaders, readers, wanted_by
 from envdoctor.core.facts import Branch, Call, Place
 from envdoctor.core.findings import Finding, Related
@@ -35,7 +35,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
 
 def _fast_math(rule: Rule, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
     pattern = re.compile(rule.parameters["fast_math"])
-    users: dict[tuple[str, ...], Program | None] = {}
+    users: dict[tuple[str, ...], Timeline | None] = {}
     for call in flags:
         match = pattern.search(call.arguments[0].text)
         if match is None or _chosen(call.branch) or context.level == "hygiene":
@@ -55,7 +55,7 @@ def _chosen(conditions: Iterable[Branch]) -> bool:
     return any(b.arm != "loop" and b.arm != "with" and not USUAL.search(b.condition) for b in conditions)
 
 
-def _asking(user: Program, place: Place) -> tuple[Related, ...]:
+def _asking(user: Timeline, place: Place) -> tuple[Related, ...]:
     if user.path == place.path:
         return ()
     return (Related(Place(user.path, 1, 1, 1, 1), "asks for determinism and uses what is said here"),)
@@ -63,7 +63,7 @@ def _asking(user: Program, place: Place) -> tuple[Related, ...]:
 
 def _configured(rule: Rule, context: Context) -> Iterator[Finding]:
     """Entries of a configuration file."""
-    table = options_of(rule)
+    table = context.shared.options(rule)
     found = [
         (call, data)
         for call in context.facts.calls

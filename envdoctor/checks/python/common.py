@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from envdoctor.analysis.python.entries import Step
+from envdoctor.analysis.python.timeline import Event
 from envdoctor.checks.context import Context
 from envdoctor.core.facts import Call, Place
-from envdoctor.core.findings import Finding, Related
-from envdoctor.knowledge.rulebook import Rule
-
-
-def finding(rule: Rule, place: Place, message: str, **more: Any) -> Finding:
-    """A finding of `rule` at a place, with the rule's severity, confidence and way out unless `more` says else."""
-    fields: dict[str, Any] = {"severity": rule.severity, "confidence": rule.confidence, "help": rule.fix}
-    fields["evidence"] = rule.evidence
-    fields.update(more)
-    return Finding(rule=rule.id, name=rule.name, place=place, message=message, **fields)
+from envdoctor.core.findings import Related
 
 
 def short(call: Call) -> str:
@@ -35,12 +24,13 @@ def entry_related(context: Context, place: Place, message: str = "the training t
     return (Related(Place(context.facts.path, 1, 1, 1, 1), message),)
 
 
-def anchored(step: Step, context: Context) -> tuple[Place, tuple[Related, ...]]:
-    """Where a fault in a step is said: at the call where it is part of the program, and at the place in the entry that
-    leads to it where it stands in a library, which may do as it likes."""
-    place = step.call.place
+def anchored(event: Event, context: Context) -> tuple[Place, tuple[Related, ...]]:
+    """Where a fault in an event is said: at the call where it is part of the program.
+
+    Where it stands in a library, which may do as it likes, it is the place in the entry that leads to it."""
+    place = event.call.place
     folder = context.facts.path.rpartition("/")[0]
     own = place.path == context.facts.path or not folder or place.path.startswith(f"{folder}/")
-    if own or step.site is None:
+    if own or event.site is None:
         return place, entry_related(context, place)
-    return step.site, (Related(place, f"{short(step.call)} is called here"),)
+    return event.site, (Related(place, f"{short(event.call)} is called here"),)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.analysis.python.entries import Program, Step
+from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import entry_related, finding, short
-from envdoctor.checks.python.patterns import argument, hidden_arguments, steps_named
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.common import entry_related, short
+from envdoctor.checks.python.patterns import argument, events_named, hidden_arguments
 from envdoctor.checks.python.streams import Stream
 from envdoctor.core.facts import Argument, Call
 from envdoctor.core.findings import Finding, Related
@@ -21,22 +22,22 @@ EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|
 EPOCH = regex(r"(?i)epoch")
 
 
-def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+def check(rule: Rule, context: Context, timeline: Timeline, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
     for group in rule.parameters["shared"]:
-        steps = steps_named(program, group["names"])
-        if steps and not _divided(program, group.get("unless", ())):
-            for step in steps:
-                yield from _by_rank(rule, context, step.call, group)
+        events = events_named(timeline, group["names"])
+        if events and not _divided(timeline, group.get("unless", ())):
+            for event in events:
+                yield from _by_rank(rule, context, event.call, group)
     for group in rule.parameters["loader"]:
-        for step in steps_named(program, group["names"]):
-            yield from _loader(rule, context, program, streams, step, group)
-    yield from _epochs(rule, context, program)
+        for event in events_named(timeline, group["names"]):
+            yield from _loader(rule, context, timeline, streams, event, group)
+    yield from _epochs(rule, context, timeline)
 
 
-def _divided(program: Program, words: Sequence[str]) -> bool:
+def _divided(timeline: Timeline, words: Sequence[str]) -> bool:
     """Whether a program divides its data among the ranks, so that each may shuffle its own part as it likes."""
-    return any(word in name for name in program.by_name() for word in words)
+    return any(word in name for name in timeline.by_name for word in words)
 
 
 def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:
@@ -53,27 +54,27 @@ def says_rank(given: Argument) -> bool:
     return not given.is_literal and any(RANK.search(text) for text in (given.text, *given.names))
 
 
-def _epochs(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _epochs(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """A sampler in a loop over epochs that nobody tells the epoch."""
     sampler = rule.parameters["sampler"]
-    roots = {name.split(".", 1)[0] for name in program.imports()}
+    roots = {name.split(".", 1)[0] for name in timeline.imports}
     if roots & set(sampler["frameworks"]):
         return
-    calls = [c for facts in program.files.values() for c in facts.calls]
+    calls = [c for facts in timeline.files.values() for c in facts.calls]
     if any(c.name.endswith(sampler["told_by"]) for c in calls):
         return
-    loops = [s for s in program.steps if any(b.arm == "loop" and EPOCH.search(b.condition) for b in s.conditions)]
-    over = [s for s in program.steps if s.call.name.endswith(".backward") and _loops(s) >= 2]
+    loops = [s for s in timeline.events if any(b.arm == "loop" and EPOCH.search(b.condition) for b in s.conditions)]
+    over = [s for s in timeline.events if s.call.name.endswith(".backward") and _loops(s) >= 2]
     if not loops and not over:
         return
-    for step in steps_named(program, sampler["names"]):
-        if not _plain_order(step.call) and not _evaluates(step.call):
-            message = f"{short(step.call)} is never told the epoch: every epoch has the order of the first"
-            yield finding(rule, step.call.place, message, help="call set_epoch(epoch) at the start of each epoch")
+    for event in events_named(timeline, sampler["names"]):
+        if not _plain_order(event.call) and not _evaluates(event.call):
+            message = f"{short(event.call)} is never told the epoch: every epoch has the order of the first"
+            yield finding(rule, event.call.place, message, help="call set_epoch(epoch) at the start of each epoch")
 
 
-def _loops(step: Step) -> int:
-    return sum(b.arm == "loop" for b in step.conditions)
+def _loops(event: Event) -> int:
+    return sum(b.arm == "loop" for b in event.conditions)
 
 
 def _evaluates(call: Call) -> bool:
@@ -90,23 +91,23 @@ def _plain_order(call: Call) -> bool:
 def _loader(
     rule: Rule,
     context: Context,
-    program: Program,
+    timeline: Timeline,
     streams: Mapping[str, Stream],
-    step: Step,
+    event: Event,
     group: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """Workers that draw from NumPy, where torch does not seed it in them or nothing else does."""
-    workers = argument(step.call, group["workers"], None)
-    if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(step.call):
+    workers = argument(event.call, group["workers"], None)
+    if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(event.call):
         return
-    if argument(step.call, group["init"], None) is not None or _seeds_workers(program):
+    if argument(event.call, group["init"], None) is not None or _seeds_workers(timeline):
         return
     stream = streams["numpy.random"]
     drawn = [d for d in stream.draws if d.process.kind == "loader"]
     version = context.target.versions.get("torch")
     seeded = at_least(version, "1.9") if version else None
     if drawn and (seeded is False or (seeded is None and not stream.seeds)):
-        yield _workers(rule, drawn[0].call, step.call)
+        yield _workers(rule, drawn[0].call, event.call)
 
 
 def _workers(rule: Rule, draw: Call, loader: Call) -> Finding:
@@ -116,10 +117,10 @@ def _workers(rule: Rule, draw: Call, loader: Call) -> Finding:
     return finding(rule, loader.place, message, help=help_, related=related, confidence="medium")
 
 
-def _seeds_workers(program: Program) -> bool:
+def _seeds_workers(timeline: Timeline) -> bool:
     """Lightning seeds workers where it is asked to."""
-    for step in program.chosen(lambda name: name.endswith("seed_everything")):
-        given = argument(step.call, "workers", 1)
+    for event in timeline.chosen(lambda name: name.endswith("seed_everything")):
+        given = argument(event.call, "workers", 1)
         if given is not None and given.literal is not False:
             return True
     return False

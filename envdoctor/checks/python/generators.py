@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
 from typing import Any
 
-from envdoctor.analysis.python.entries import Program, Step, exclusive
+from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import anchored, finding, short
-from envdoctor.checks.python.patterns import argument, hidden_arguments, named
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.common import anchored, short
+from envdoctor.checks.python.patterns import Named, argument, events_named, hidden_arguments, named, names_of
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import Argument, Call
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
@@ -22,37 +23,37 @@ GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
 ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
-def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def check(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Seeds from the clock, unseeded generators, keys used twice."""
     parameters = rule.parameters
     seeders = _seeding_names(parameters)
     makers = [name for group in parameters["generator"] for name in group["names"]]
-    for step in program.chosen(lambda name: named(name, seeders) or name in makers):
-        call = step.call
-        if step.local or call.kind != "call" or not step.likely:
+    for event in timeline.chosen(lambda name: seeders(name) or name in makers):
+        call = event.call
+        if event.local or call.kind != "call" or not event.likely:
             continue
-        fault = _seeding_fault(call, parameters) if named(call.name, seeders) else None
+        fault = _seeding_fault(call, parameters) if seeders(call.name) else None
         if fault is not None:
-            yield _found(rule, context, step, *fault)
+            yield _found(rule, context, event, *fault)
         else:
-            yield from _generator(rule, context, program, step)
-    yield from _arguments(rule, context, program)
-    yield from _keys(rule, context, program)
+            yield from _generator(rule, context, timeline, event)
+    yield from _arguments(rule, context, timeline)
+    yield from _keys(rule, context, timeline)
 
 
-def _arguments(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _arguments(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Seeds that are handed over as one argument among others, and come from the clock."""
     parameters = rule.parameters
     for group in (*parameters["argument_draw"], *parameters["shared"], *parameters["seed_argument"]):
-        for step in program.chosen(partial(named, names=group["names"])):
-            if step.local or not step.likely:
+        for event in events_named(timeline, group["names"]):
+            if event.local or not event.likely:
                 continue
             for index, keyword in enumerate(group["keywords"]):
-                given = argument(step.call, keyword, group.get("position") if index == 0 else None)
+                given = argument(event.call, keyword, group.get("position") if index == 0 else None)
                 source = _source(given, parameters["entropy"]) if given is not None else ""
                 if source:
-                    message = f"{short(step.call)} takes its seed from {source}: every run differs"
-                    yield _found(rule, context, step, message, "a fixed seed, written to the log")
+                    message = f"{short(event.call)} takes its seed from {source}: every run differs"
+                    yield _found(rule, context, event, message, "a fixed seed, written to the log")
 
 
 def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -65,23 +66,17 @@ def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str]
     return None
 
 
-def _found(rule: Rule, context: Context, step: Step, message: str, way_out: str) -> Finding:
-    place, related = anchored(step, context)
+def _found(rule: Rule, context: Context, event: Event, message: str, way_out: str) -> Finding:
+    place, related = anchored(event, context)
     return finding(rule, place, message, help=way_out, related=related)
 
 
-@lru_cache(maxsize=4)
-def _seeders(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The same tuple for the same names, so that what was matched is remembered."""
-    return names
-
-
-def _seeding_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def _seeding_names(parameters: Mapping[str, Any]) -> Named:
     """All names that take a seed."""
     groups = [*parameters["stream"], *parameters["helper"], *parameters["generator"], *parameters["reseed"]]
     names = [n for g in groups for n in g.get("seeds", g.get("names", ())) if not n.startswith("torch.Generator")]
     partial = [n for g in parameters["stream"] for n in g.get("partial", ())]
-    return _seeders((*names, *partial, *parameters["keys"]["makers"], "*.manual_seed"))
+    return names_of((*names, *partial, *parameters["keys"]["makers"], "*.manual_seed"))
 
 
 def _entropy(call: Call, sources: list[str]) -> str:
@@ -110,26 +105,26 @@ def _is_none(given: Argument) -> bool:
     return given.is_literal and given.literal is None
 
 
-def _generator(rule: Rule, context: Context, program: Program, step: Step) -> Iterator[Finding]:
+def _generator(rule: Rule, context: Context, timeline: Timeline, event: Event) -> Iterator[Finding]:
     """A generator of its own that nobody seeds."""
-    call = step.call
+    call = event.call
     for group in rule.parameters["generator"]:
         if not named(call.name, group["names"]) or hidden_arguments(call):
             continue
-        if "seeded_by" in group and _seeded_later(call, program, group["seeded_by"]):
+        if "seeded_by" in group and _seeded_later(call, timeline, group["seeded_by"]):
             continue
         if "keywords" in group and any(not _is_none(a) for a in call.arguments):
             continue
-        if step.at_import and not _drawn_from(call, program):
+        if event.at_import and not _drawn_from(call, timeline):
             continue
-        if step.function is not None and any(GIVEN.search(p) for p in step.function.parameters):
+        if event.function is not None and any(GIVEN.search(p) for p in event.function.parameters):
             continue
-        yield _found(rule, context, step, f"{short(call)}() {group['says']}", "give it a seed")
+        yield _found(rule, context, event, f"{short(call)}() {group['says']}", "give it a seed")
 
 
-def _seeded_later(call: Call, program: Program, methods: list[str]) -> bool:
+def _seeded_later(call: Call, timeline: Timeline, methods: list[str]) -> bool:
     """Whether a generator made here is seeded by one of its methods, as far as the file shows."""
-    facts = program.files.get(call.place.path)
+    facts = timeline.files.get(call.place.path)
     if facts is None:
         return True
     for other in facts.calls:
@@ -139,31 +134,32 @@ def _seeded_later(call: Call, program: Program, methods: list[str]) -> bool:
     return False
 
 
-def _drawn_from(call: Call, program: Program) -> bool:
+def _drawn_from(call: Call, timeline: Timeline) -> bool:
     """Whether the program draws from a generator that a module makes when it is imported."""
-    return any(name.startswith(f"{call.name}().") for name in program.by_name())
+    return any(name.startswith(f"{call.name}().") for name in timeline.by_name)
 
 
-def _keys(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _keys(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """A JAX key that serves two draws."""
     keys = rule.parameters["keys"]
-    for facts in program.files.values():
+    makers, splitters, draws = (names_of(keys[kind]) for kind in ("makers", "splitters", "draws"))
+    for facts in timeline.files.values():
         used: dict[tuple[str, str, str], Call] = {}
-        split = {a.text for c in facts.calls if named(c.name, keys["splitters"]) for a in c.arguments[:1]}
+        split = {a.text for c in facts.calls if splitters(c.name) for a in c.arguments[:1]}
         for call in facts.calls:
-            if named(call.name, keys["makers"]) or named(call.name, keys["splitters"]):
+            if makers(call.name) or splitters(call.name):
                 continue
-            if not named(call.name, keys["draws"]) or not call.arguments:
+            if not draws(call.name) or not call.arguments:
                 continue
             given = argument(call, "key", 0)
-            if given is None or given.text in split or not _is_key(given, keys["makers"]):
+            if given is None or given.text in split or not _is_key(given, makers):
                 continue
             key = (call.scope.name, given.text, given.names[0])
             first = used.setdefault(key, call)
             if (
                 first is not call
                 and not exclusive(first.branch, call.branch)
-                and not _made_between(first, call, facts.calls, keys)
+                and not _made_between(first, call, facts.calls, makers)
             ):
                 message = f"the key {given.text} was used before: both draws give the same numbers"
                 related = (Related(first.place, "first use of the key"),)
@@ -174,10 +170,10 @@ def _keys(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
                 break
 
 
-def _is_key(given: Argument, makers: list[str]) -> bool:
-    return len(given.names) == 1 and given.names[0].endswith("()") and named(given.names[0][:-2], makers)
+def _is_key(given: Argument, makers: Named) -> bool:
+    return len(given.names) == 1 and given.names[0].endswith("()") and makers(given.names[0][:-2])
 
 
-def _made_between(first: Call, second: Call, calls: list[Call], keys: Mapping[str, Any]) -> bool:
+def _made_between(first: Call, second: Call, calls: list[Call], makers: Named) -> bool:
     """Whether another key was made between two uses, perhaps under the same name."""
-    return any(first.order < c.order < second.order and named(c.name, keys["makers"]) for c in calls)
+    return any(first.order < c.order < second.order and makers(c.name) for c in calls)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from envdoctor.analysis.python.entries import Process, Program, Step
-from envdoctor.analysis.python.programs import Programs
+from envdoctor.analysis.python.timeline import EntryPoints, Event, Process, Timeline
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import entry_related, finding, short
-from envdoctor.checks.python.intent import LEVELS, Intent, call_intent, program_intent, trains
-from envdoctor.checks.python.patterns import argument, fits_target, hidden_arguments, named, steps_named
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.common import entry_related, short
+from envdoctor.checks.python.intent import LEVELS, Intent, call_intent
+from envdoctor.checks.python.patterns import any_named, argument, events_named, fits_target, hidden_arguments
 from envdoctor.checks.python.streams import runs_again
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding, Related
@@ -23,154 +23,160 @@ from envdoctor.readers.kinds import PYTHON
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """What the program of a file lacks, or the program that a file launches with a intent for determinism."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     if context.level == "hygiene":
         return
     facts = context.facts
     if facts.kind not in PYTHON:
         yield from _launched(rule, context)
         return
-    program = context.programs.of(facts)
-    if program is None or not trains(program):
+    intents = context.shared.intents
+    timeline = context.entry_points.timeline(facts)
+    if timeline is None or not intents.trains(timeline):
         return
-    intent = program_intent(program)
+    intent = intents.of(timeline)
     if not intent.full and context.level not in LEVELS:
         return
-    yield from _switch(rule, context, program, intent)
-    yield from _keywords(rule, context, program)
-    yield from _spawned(rule, context, program, intent)
-    yield from _variables(rule, context, program, intent)
+    yield from _switch(rule, context, timeline, intent)
+    yield from _keywords(rule, context, timeline)
+    yield from _spawned(rule, context, timeline, intent)
+    yield from _variables(rule, context, timeline, intent)
 
 
-def _switch(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
+def _switch(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
-    assert context.programs is not None
-    if not lacks_switch(rule, context.programs, program, intent):
+    assert context.entry_points is not None
+    if not lacks_switch(rule, context.entry_points, timeline, intent):
         return
-    place = intent.place or _first_training(program)
-    if intent.steps:
+    place = intent.place or _first_training(timeline)
+    if intent.events:
         message = (
-            f"{short(intent.steps[0].call)} covers a part only, and torch.use_deterministic_algorithms is never called"
+            f"{short(intent.events[0].call)} covers a part only, and torch.use_deterministic_algorithms is never called"
         )
     else:
         message = "repeatable runs are asked for, and torch.use_deterministic_algorithms is never called"
     yield finding(rule, place, message, related=entry_related(context, place))
 
 
-def lacks_switch(rule: Rule, programs: Programs, program: Program, intent: Intent) -> bool:
+def lacks_switch(rule: Rule, entry_points: EntryPoints, timeline: Timeline, intent: Intent) -> bool:
     """Whether a torch program never switches deterministic algorithms on, as far as that can be told."""
-    if intent.switches or not any(n.split(".")[0] == "torch" for n in program.imports()):
+    if intent.switches or not any(n.split(".")[0] == "torch" for n in timeline.imports):
         return False
     unseen = re.compile(rule.parameters["unseen"])
-    return not any(_may_switch(step, unseen) for step in program.steps) and not _switched_aside(programs, program)
+    return not any(_may_switch(event, unseen) for event in timeline.events) and not _switched_aside(
+        entry_points, timeline
+    )
 
 
 SWITCHES = ("torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode")
 
 
-def _switched_aside(programs: Programs, program: Program) -> bool:
+def _switched_aside(entry_points: EntryPoints, timeline: Timeline) -> bool:
     """A function with the switch is called somewhere, and the way there was not followed to its end."""
-    called = {call.name.rsplit(".", 1)[-1] for facts in program.files.values() for call in facts.calls}
-    for path, facts in program.files.items():
+    called = {call.name.rsplit(".", 1)[-1] for facts in timeline.files.values() for call in facts.calls}
+    for path, facts in timeline.files.items():
         holders = {
             c.scope.name.rsplit(".", 1)[-1] for c in facts.calls if c.name in SWITCHES and c.scope.kind == "function"
         }
-        if holders & called or any(programs.mentioned(holder, path) for holder in sorted(holders)):
+        if holders & called or any(entry_points.mentioned(holder, path) for holder in sorted(holders)):
             return True
     return False
 
 
-def _may_switch(step: Step, unseen: re.Pattern[str]) -> bool:
+def _may_switch(event: Event, unseen: re.Pattern[str]) -> bool:
     """A call that may switch determinism on: outside of the project, or with a value that cannot be told."""
-    call = step.call
+    call = event.call
     if call.name in SWITCHES:
         return True
     if any(a.keyword in ("deterministic", "full_determinism") and not a.is_literal for a in call.arguments):
         return True
-    return not step.local and not call.name.startswith("torch.") and unseen.search(call.name) is not None
+    return not event.local and not call.name.startswith("torch.") and unseen.search(call.name) is not None
 
 
-def _first_training(program: Program) -> Place:
-    apis = load_apis()
-    steps = [s for s in program.steps if named(s.call.name, apis["training"])]
-    return (steps or program.steps)[0].call.place
+def _first_training(timeline: Timeline) -> Place:
+    events = events_named(timeline, load_apis()["training"])
+    return (events or timeline.events)[0].call.place
 
 
-def _keywords(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _keywords(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Functions that have a switch of their own."""
     for data in rule.parameters["keyword"]:
-        for step in steps_named(program, data["names"]):
-            if hidden_arguments(step.call):
+        for event in events_named(timeline, data["names"]):
+            if hidden_arguments(event.call):
                 continue
-            given = argument(step.call, data["keyword"], None)
+            given = argument(event.call, data["keyword"], None)
             if given is not None and not (given.is_literal and given.literal in (False, None)):
                 continue
             if fits_target("", data["versions"], context.target, True):
-                place = step.call.place
-                message = f"{short(step.call)} without {data['keyword']}=True {data['says']}"
+                place = event.call.place
+                message = f"{short(event.call)} without {data['keyword']}=True {data['says']}"
                 more: dict[str, Any] = {"help": data["help"], "evidence": tuple(data["evidence"])}
                 yield finding(rule, place, message, related=entry_related(context, place), **more)
 
 
-def _spawned(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
+def _spawned(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """The switch is set in the process that spawns the ranks, and not in the ranks."""
-    training = load_apis()["training"]
-    switched = {s.process for s in intent.steps if _is_switch(s)}
-    inherits = any(runs_again(s) for s in intent.steps if _is_switch(s))
+    training = events_named(timeline, load_apis()["training"])
+    switched = {s.process for s in intent.events if _is_switch(s)}
+    inherits = any(runs_again(s) for s in intent.events if _is_switch(s))
     if Process() not in switched:
         return
-    for process in {s.process for s in program.steps if s.process.kind in ("spawn", "remote")} - switched:
+    for process in {s.process for s in timeline.events if s.process.kind in ("spawn", "remote")} - switched:
         if inherits and process.kind == "spawn":
             continue
-        trained = [s for s in program.steps if s.process == process and named(s.call.name, training)]
+        trained = [s for s in training if s.process == process]
         if trained:
-            step = next(s for s in intent.steps if _is_switch(s) and s.process == Process())
-            message = f"{short(step.call)} acts in this process only: the spawned ranks start without it"
+            event = next(s for s in intent.events if _is_switch(s) and s.process == Process())
+            message = f"{short(event.call)} acts in this process only: the spawned ranks start without it"
             related = (Related(trained[0].call.place, "trains in a spawned process"),)
-            yield finding(rule, step.call.place, message, help="call it in the spawned function", related=related)
+            yield finding(rule, event.call.place, message, help="call it in the spawned function", related=related)
 
 
-def _is_switch(step: Step) -> bool:
-    data = call_intent(step.call)
+def _is_switch(event: Event) -> bool:
+    data = call_intent(event.call)
     return data is not None and "switch" in data
 
 
-def _variables(rule: Rule, context: Context, program: Program, intent: Intent) -> Iterator[Finding]:
+def _variables(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """Variables that the release needs besides the switch."""
-    assert context.programs is not None
-    steps = [s for s in intent.steps if _is_switch(s)]
-    if not steps or "torch" not in intent.switches:
+    assert context.entry_points is not None
+    events = [s for s in intent.events if _is_switch(s)]
+    if not events or "torch" not in intent.switches:
         return
-    place = steps[0].call.place
+    place = events[0].call.place
     for data in rule.parameters["variable"]:
         if not fits_target(data["platform"], data["versions"], context.target, False):
             continue
         if data.get("given_by_workspace") and intent.workspace:
             continue
-        if data.get("strict") and any(a.keyword == "warn_only" for a in steps[0].call.arguments):
+        if data.get("strict") and any(a.keyword == "warn_only" for a in events[0].call.arguments):
             continue
-        if data.get("convolutions") and not _convolves(program):
+        if data.get("convolutions") and not _convolves(timeline):
             continue
-        if not context.programs.mentions(data["name"]):
+        if not context.entry_points.mentions(data["name"]):
             yield finding(rule, place, data["says"], help=data["help"], evidence=tuple(data["evidence"]))
 
 
-def _convolves(program: Program) -> bool:
-    names = load_apis()["convolutions"]
-    return any(named(s.call.name, names) for s in program.steps)
+def _convolves(timeline: Timeline) -> bool:
+    return any_named(timeline.by_name, load_apis()["convolutions"])
 
 
 def _launched(rule: Rule, context: Context) -> Iterator[Finding]:
     """A launch asks for determinism by a variable, and the program never tells torch."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     asked = list(asking(context.facts.settings))
     if not asked:
         return
+    intents = context.shared.intents
     for launch in context.facts.launches:
-        for program in context.programs.launched(launch.inner or launch.words, context.facts.path):
-            intent = program_intent(program)
-            if trains(program) and not intent.full and lacks_switch(rule, context.programs, program, intent):
-                message = f"{asked[0].name} asks for repeatable runs; {program.path} never tells torch"
-                related = (Related(Place(program.path, 1, 1, 1, 1), "the program that is launched"),)
+        for timeline in context.entry_points.launched(launch.inner or launch.words, context.facts.path):
+            intent = intents.of(timeline)
+            if (
+                intents.trains(timeline)
+                and not intent.full
+                and lacks_switch(rule, context.entry_points, timeline, intent)
+            ):
+                message = f"{asked[0].name} asks for repeatable runs; {timeline.path} never tells torch"
+                related = (Related(Place(timeline.path, 1, 1, 1, 1), "the program that is launched"),)
                 yield finding(rule, asked[0].place, message, related=related, confidence="medium")
                 return

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.analysis.python.entries import Process, Program, Step, exclusive
+from envdoctor.analysis.python.timeline import Event, Process, Timeline
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import entry_related, finding, short
-from envdoctor.checks.python.intent import LEVELS, Intent, asked_for, call_intent, program_intent
-from envdoctor.checks.python.patterns import Table, fits_target, named
+from envdoctor.checks.findings import finding, place_of
+from envdoctor.checks.python.common import entry_related, short
+from envdoctor.checks.python.intent import LEVELS, Intent, call_intent, timeline_intent
+from envdoctor.checks.python.patterns import fits_target, named
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import Branch, Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
@@ -25,42 +27,31 @@ HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasatt
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Options that are on in a program, in a function that asks for determinism, or by a variable."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     facts = context.facts
     yield from _settings(rule, context)
     if facts.kind not in PYTHON:
         return
-    program = context.programs.of(facts)
-    if program is not None:
-        yield from _program(rule, context, program)
+    timeline = context.entry_points.timeline(facts)
+    if timeline is not None:
+        yield from _program(rule, context, timeline)
     yield from _functions(rule, context, facts)
 
 
-def options_of(rule: Rule) -> Table:
-    """The options of a rule, made once."""
-    known = _KEPT.get(rule.id)
-    if known is None or known[0] is not rule.parameters:
-        known = _KEPT[rule.id] = (rule.parameters, Table(rule.parameters["option"]))
-    return known[1]
-
-
-_KEPT: dict[str, tuple[Mapping[str, Any], Table]] = {}
-
-
-def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
-    asked = asked_for(program, context.level)
-    intent = program_intent(program)
-    options = options_of(rule)
-    for step in program.chosen(options.knows):
-        for shape, data in options.of(step.call):
+def _program(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+    asked = context.shared.intents.asked_for(timeline, context.level)
+    intent = context.shared.intents.of(timeline)
+    options = context.shared.options(rule)
+    for event in timeline.chosen(options.knows):
+        for shape, data in options.of(event.call):
             if not shape.holds(context.target) or _covered(data, intent, context):
                 continue
-            if _chosen(step, data):
+            if _chosen(event, data):
                 continue
-            if _speaks(data["needs"], asked) and not _other_branch(step, intent) and not _taken_back(step, program):
-                yield _option(rule, context, step.call, data, intent, asked)
+            if _speaks(data["needs"], asked) and not _other_branch(event, intent) and not _taken_back(event, timeline):
+                yield _option(rule, context, event.call, data, intent, asked)
     precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
-    yield from _mixed(rule, context, [s.call for s in program.chosen(precise.__contains__)])
+    yield from _mixed(rule, context, [s.call for s in timeline.chosen(precise.__contains__)])
 
 
 def _covered(data: Mapping[str, Any], intent: Intent, context: Context) -> bool:
@@ -112,33 +103,35 @@ def choices(conditions: Iterable[Branch]) -> list[Branch]:
     ]
 
 
-def _chosen(step: Step, data: Mapping[str, Any]) -> bool:
+def _chosen(event: Event, data: Mapping[str, Any]) -> bool:
     """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
     word = data.get("asked_for_by", "")
-    return bool(word) and any(word in b.condition for b in choices(step.conditions) if b.arm.startswith(("if", "elif")))
+    return bool(word) and any(
+        word in b.condition and b.arm.startswith(("if", "elif")) for b in choices(event.conditions)
+    )
 
 
-def _other_branch(step: Step, intent: Intent) -> bool:
+def _other_branch(event: Event, intent: Intent) -> bool:
     """The option is on only under a condition that the intent does not share."""
-    mine = {(b.id, b.arm) for b in choices(step.conditions)}
+    mine = {(b.id, b.arm) for b in choices(event.conditions)}
     if not mine:
-        return any(exclusive(step.conditions, other.conditions) for other in intent.steps)
-    if intent.settings and not intent.steps:
+        return any(exclusive(event.conditions, w.conditions) for w in intent.events)
+    if intent.settings and not intent.events:
         return True
-    return not any(mine <= {(b.id, b.arm) for b in other.conditions} for other in intent.steps)
+    return not any(mine <= {(b.id, b.arm) for b in w.conditions} for w in intent.events)
 
 
-def _taken_back(step: Step, program: Program) -> bool:
+def _taken_back(event: Event, timeline: Timeline) -> bool:
     """A later assignment gives the attribute another value."""
-    if step.call.kind != "assign":
+    if event.call.kind != "assign":
         return False
     return any(
-        other.index > step.index
+        other.index > event.index
         and other.call.kind == "assign"
-        and other.call.name == step.call.name
-        and other.call.arguments[0].text != step.call.arguments[0].text
-        and not exclusive(other.conditions, step.conditions)
-        for other in program.steps
+        and other.call.name == event.call.name
+        and other.call.arguments[0].text != event.call.arguments[0].text
+        and not exclusive(other.conditions, event.conditions)
+        for other in timeline.events
     )
 
 
@@ -166,6 +159,7 @@ def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Findi
     """A function that asks for determinism and switches an option on, whoever calls it."""
     if context.level == "hygiene":
         return
+    options = context.shared.options(rule)
     scopes: dict[str, list[Call]] = {}
     for call in facts.calls:
         scopes.setdefault(call.scope.name, []).append(call)
@@ -173,26 +167,30 @@ def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Findi
         asks = [c for c in calls if call_intent(c) is not None]
         if not asks:
             continue
-        steps = [Step(c, i, Process(), c.branch) for i, c in enumerate(calls)]
-        small = Program(facts.path, facts, steps, {})
-        intent = program_intent(small)
-        for step in steps:
-            for shape, data in options_of(rule).of(step.call):
+        events = [Event(c, i, Process(), c.branch) for i, c in enumerate(calls)]
+        small = Timeline(facts, events)
+        intent = timeline_intent(small)
+        for event in events:
+            for shape, data in options.of(event.call):
                 if _covered(data, intent, context) or not shape.holds(context.target):
                     continue
-                if _in_earnest(step, small, intent):
-                    yield _option(rule, context, step.call, data, intent, "determinism")
+                if _in_earnest(event, small, intent):
+                    yield _option(rule, context, event.call, data, intent, "determinism")
 
 
-def _in_earnest(step: Step, program: Program, intent: Intent) -> bool:
-    return not _other_branch(step, intent) and not _taken_back(step, program) and not _only_step(step, intent, program)
+def _in_earnest(event: Event, timeline: Timeline, intent: Intent) -> bool:
+    return (
+        not _other_branch(event, intent)
+        and not _taken_back(event, timeline)
+        and not _only_event(event, intent, timeline)
+    )
 
 
-def _only_step(step: Step, intent: Intent, program: Program) -> bool:
+def _only_event(event: Event, intent: Intent, timeline: Timeline) -> bool:
     """The intent itself is taken back in the same function: a helper that sets and resets."""
     return all(
-        any(o.call.name == s.call.name and o is not s and o.call.arguments != s.call.arguments for o in program.steps)
-        for s in intent.steps
+        any(o.call.name == w.call.name and o is not w and o.call.arguments != w.call.arguments for o in timeline.events)
+        for w in intent.events
     )
 
 
@@ -208,7 +206,7 @@ def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
             if _speaks(data["needs"], _asked_around(context, setting)):
                 shown = setting.value.known if "values" in data else data["contains"]
                 message = f"{setting.name}={shown} {data['says']}"
-                yield checks.finding(rule, setting, message, help=data["help"], evidence=rule.evidence)
+                yield finding(rule, place_of(setting), message, setting.name, help=data["help"], evidence=rule.evidence)
 
 
 def _has_value(value: str | None, data: Mapping[str, Any]) -> bool:
@@ -228,14 +226,14 @@ def _asked_around(context: Context, setting: Setting) -> str:
         return "determinism"
     if any(command_asks(launch.words) for launch in context.facts.launches):
         return "determinism"
-    answers = [asked_for(program, context.level) for program in _launched(context)]
+    answers = [context.shared.intents.asked_for(timeline, context.level) for timeline in _launched(context)]
     return "determinism" if "determinism" in answers else next((a for a in answers if a), "")
 
 
-def _launched(context: Context) -> Iterator[Program]:
-    assert context.programs is not None
-    own = context.programs.of(context.facts)
+def _launched(context: Context) -> Iterator[Timeline]:
+    assert context.entry_points is not None
+    own = context.entry_points.timeline(context.facts)
     if own is not None:
         yield own
     for launch in context.facts.launches:
-        yield from context.programs.launched(launch.inner or launch.words, context.facts.path)
+        yield from context.entry_points.launched(launch.inner or launch.words, context.facts.path)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import Any
 
-from envdoctor.analysis.python.entries import Program, Step
+from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.core.facts import Argument, Call
 from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
@@ -20,10 +21,9 @@ BOUND = regex(r"(<|>=)([\d.]+)")
 class Named:
     """Several dotted names as one test, which remembers its answers; `*` stands for anything."""
 
-    __slots__ = ("_answers", "_expression", "names")
+    __slots__ = ("_answers", "_expression")
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
+    def __init__(self, names: Iterable[str]) -> None:
         self._expression = re.compile("|".join(translate(name) for name in names) or r"\b\B")
         self._answers: dict[str, bool] = {}
 
@@ -35,15 +35,18 @@ class Named:
         return answer
 
 
-_KNOWN: dict[int, Named] = {}
+_test = lru_cache(maxsize=1024)(Named)
+"""A test for some names: the same names give the same one, so that its answers are remembered."""
 
 
-def named(name: str, names: Sequence[str]) -> bool:
+def names_of(names: Iterable[str]) -> Named:
+    """A test for a list of names of a rule file; whoever asks it about many names makes it once."""
+    return _test(tuple(names))
+
+
+def named(name: str, names: Iterable[str]) -> bool:
     """Whether a dotted name is one of `names`, a list of a rule file."""
-    known = _KNOWN.get(id(names))
-    if known is None or known.names is not names:
-        known = _KNOWN[id(names)] = Named(names)
-    return known(name)
+    return names_of(names)(name)
 
 
 def argument(call: Call, keyword: str | None, position: int | None) -> Argument | None:
@@ -164,14 +167,14 @@ def pattern(data: Mapping[str, Any]) -> Pattern:
     )
 
 
-def steps_named(program: Program, names: Sequence[str]) -> list[Step]:
-    """The steps of a program whose call is one of `names`, a list of a rule file, in the order in which they run."""
-    return program.chosen(lambda name: named(name, names))
+def events_named(timeline: Timeline, names: Sequence[str]) -> list[Event]:
+    """The events of a program whose call is one of `names`, a list of a rule file, in the order in which they run."""
+    return timeline.chosen(names_of(names))
 
 
 def any_named(names: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether one of `names` is one of `patterns`."""
-    return any(named(name, patterns) for name in names)
+    return any(map(names_of(patterns), names))
 
 
 class Table:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from envdoctor.analysis.python.entries import Process, Program, Step, exclusive, only_rank_zero
+from envdoctor.analysis.python.timeline import Event, Process, Timeline, only_rank_zero
 from envdoctor.checks.context import Context
+from envdoctor.checks.findings import finding
 from envdoctor.checks.python import data, generators
-from envdoctor.checks.python.common import anchored, finding, short
-from envdoctor.checks.python.intent import trains
+from envdoctor.checks.python.common import anchored, short
 from envdoctor.checks.python.patterns import fits_target, named
-from envdoctor.checks.python.streams import Stream, program_streams
+from envdoctor.checks.python.streams import Stream
+from envdoctor.core.branches import exclusive
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
@@ -27,14 +28,14 @@ TRAINING = regex(r"(?i)train|tune|fit")
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """All that is wrong with the seeds of the training that a file starts."""
-    assert context.programs is not None
-    program = context.programs.of(context.facts)
-    if program is None or not trains(program) or _no_training(program.path):
+    assert context.entry_points is not None
+    timeline = context.entry_points.timeline(context.facts)
+    if timeline is None or not context.shared.intents.trains(timeline) or _no_training(timeline.path):
         return
-    streams = program_streams(rule.parameters, program)
-    yield from _unseeded(rule, context, program, streams)
-    yield from generators.check(rule, context, program)
-    yield from data.check(rule, context, program, streams)
+    streams = context.shared.streams(rule).of(timeline)
+    yield from _unseeded(rule, context, timeline, streams)
+    yield from generators.check(rule, context, timeline)
+    yield from data.check(rule, context, timeline, streams)
 
 
 def _no_training(path: str) -> bool:
@@ -42,11 +43,11 @@ def _no_training(path: str) -> bool:
     return NO_TRAINING.search(path) is not None and not TRAINING.search(path.rpartition("/")[2])
 
 
-def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+def _unseeded(rule: Rule, context: Context, timeline: Timeline, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Streams that are never seeded, or only after they were drawn from."""
     streams = {name: _of_release(stream, context) for name, stream in streams.items()}
     nothing = not any(s.seeds or s.partial for s in streams.values())
-    bare = [s for s in streams.values() if s.draws and not s.seeds and not _excused(s, context, program)]
+    bare = [s for s in streams.values() if s.draws and not s.seeds and not _excused(s, context, timeline)]
     if nothing and bare:
         yield _nothing_seeded(rule, context, bare)
         return
@@ -58,35 +59,35 @@ def _unseeded(rule: Rule, context: Context, program: Program, streams: Mapping[s
         elif stream.seeds and all(only_rank_zero(seed.conditions) for seed in stream.seeds):
             yield _one_rank(rule, context, stream)
         elif stream.seeds:
-            yield from _late(rule, context, _kept(stream, program))
+            yield from _late(rule, context, _kept(stream, timeline))
 
 
-def _kept(stream: Stream, program: Program) -> Stream:
+def _kept(stream: Stream, timeline: Timeline) -> Stream:
     """A stream without the weights that a checkpoint replaces wherever they are drawn."""
     models = stream.data.get("models", ())
-    loads = program.chosen(lambda name: name.endswith(".load_state_dict")) if models else []
+    loads = timeline.chosen(lambda name: name.endswith(".load_state_dict")) if models else []
     draws = [d for d in stream.draws if not (named(d.call.name, models) and any(_replaces(load, d) for load in loads))]
     return replace(stream, draws=draws) if loads else stream
 
 
-def _replaces(load: Step, draw: Step) -> bool:
+def _replaces(load: Event, draw: Event) -> bool:
     """Whether the weights that are drawn are loaded later on under no further condition."""
     return load.index > draw.index and load.ordered and set(load.conditions) <= set(draw.conditions)
 
 
 def _of_release(stream: Stream, context: Context) -> Stream:
     """A stream without the seeds that do not reach it in the target's release."""
-    assert context.programs is not None
+    assert context.entry_points is not None
     for entry in stream.data.get("without", ()):
-        if "unless_mentioned" in entry and context.programs.mentions(entry["unless_mentioned"]):
+        if "unless_mentioned" in entry and context.entry_points.mentions(entry["unless_mentioned"]):
             continue
         if fits_target("", {entry["component"]: entry["release"]}, context.target, False):
-            seeds = [step for step in stream.seeds if not named(step.call.name, entry["names"])]
+            seeds = [event for event in stream.seeds if not named(event.call.name, entry["names"])]
             return replace(stream, seeds=seeds)
     return stream
 
 
-def _excused(stream: Stream, context: Context, program: Program) -> bool:
+def _excused(stream: Stream, context: Context, timeline: Timeline) -> bool:
     """Draws of loader workers alone: these are seeded from torch's stream."""
     workers = all(s.process.kind == "loader" for s in stream.draws)
     if not workers:
@@ -96,27 +97,27 @@ def _excused(stream: Stream, context: Context, program: Program) -> bool:
     return stream.name == "random" or (stream.name == "numpy.random" and known is True)
 
 
-def _first(steps: Sequence[Step]) -> Step:
-    ordered = [s for s in steps if s.ordered]
-    return min(ordered or steps, key=lambda s: s.index)
+def _first(events: Sequence[Event]) -> Event:
+    ordered = [s for s in events if s.ordered]
+    return min(ordered or events, key=lambda s: s.index)
 
 
 def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Finding:
     """One finding where a training seeds nothing at all, at the entry: what it runs may draw as it likes."""
     names = ", ".join(s.name for s in bare)
-    step = min((_first(s.draws) for s in bare), key=lambda s: (not s.ordered, s.index))
-    place, related = anchored(step, context)
-    if related and place.path != context.facts.path and step.site is not None:
-        place, related = step.site, (Related(place, "drawn here"),)
-    message = f"this training seeds nothing, and {short(step.call)} draws ({names}): every run differs"
+    event = min((_first(s.draws) for s in bare), key=lambda s: (not s.ordered, s.index))
+    place, related = anchored(event, context)
+    if related and place.path != context.facts.path and event.site is not None:
+        place, related = event.site, (Related(place, "drawn here"),)
+    message = f"this training seeds nothing, and {short(event.call)} draws ({names}): every run differs"
     help_ = "; ".join(str(s.data["call"]) for s in bare)
     return finding(rule, place, message, help=help_, confidence="medium", related=related)
 
 
 def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
-    step = _first(stream.draws)
-    message = f"{short(step.call)} draws from {stream.name}, which this training never seeds"
-    place, related = anchored(step, context)
+    event = _first(stream.draws)
+    message = f"{short(event.call)} draws from {stream.name}, which this training never seeds"
+    place, related = anchored(event, context)
     if stream.partial:
         message += f"; {short(stream.partial[0].call)} reaches GPU generators only"
         related += (Related(stream.partial[0].call.place, "seeds a GPU generator only"),)
@@ -151,7 +152,7 @@ def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
             yield finding(rule, place, message, help="seed first, then build and draw", related=related)
 
 
-def _comes_after(seed: Step, draw: Step) -> bool:
+def _comes_after(seed: Event, draw: Event) -> bool:
     if exclusive(seed.conditions, draw.conditions):
         return False
     return seed.ordered and seed.index > draw.index and seed.process in (draw.process, Process())

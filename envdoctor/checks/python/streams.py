@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envdoctor.analysis.python.entries import MAIN, Process, Program, Step
-from envdoctor.checks.python.patterns import argument, hidden_arguments, named
+from envdoctor.analysis.python.timeline import MAIN, Event, Process, Timeline
+from envdoctor.checks.python.patterns import Named, argument, hidden_arguments, names_of
 from envdoctor.core.facts import Argument, Call
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
@@ -30,16 +30,16 @@ class Stream:
     """
 
     data: Mapping[str, Any]
-    draws: list[Step] = field(default_factory=list)
-    seeds: list[Step] = field(default_factory=list)
-    partial: list[Step] = field(default_factory=list)
+    draws: list[Event] = field(default_factory=list)
+    seeds: list[Event] = field(default_factory=list)
+    partial: list[Event] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """Its name for people."""
         return str(self.data["name"])
 
-    def seeds_in(self, process: Process) -> list[Step]:
+    def seeds_in(self, process: Process) -> list[Event]:
         """The seeds that act in a process: its own, and its parent's where they are inherited or run again."""
         if process.kind not in ("spawn", "remote"):
             return self.seeds
@@ -69,10 +69,12 @@ NOTHING = Role()
 class Roles:
     """The roles of names, as a rule's parameters give them."""
 
-    __slots__ = ("_elsewhere", "_known", "_unseen", "parameters")
-
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self.parameters = parameters
+        streams: Sequence[Mapping[str, Any]] = parameters["stream"]
+        self._lists = {key: _lists(streams, key) for key in ("seeds", "partial", "draws", "models")}
+        self._helpers = [(names_of(helper["names"]), tuple(helper["streams"])) for helper in parameters["helper"]]
+        self._arguments = [(names_of(data["names"]), data) for data in parameters["argument_draw"]]
+        self._nothing = names_of(parameters["seeds_nothing"])
         self._unseen = re.compile(parameters["seeds_unseen"])
         self._elsewhere = re.compile(parameters["not_drawn_in"])
         self._known: dict[str, Role] = {}
@@ -84,22 +86,22 @@ class Roles:
             role = self._known[name] = self._role(name)
         return role
 
-    def matters(self, name: str, program: Program) -> bool:
-        """Whether steps of this name may do something to a stream."""
+    def matters(self, name: str, timeline: Timeline) -> bool:
+        """Whether events of this name may do something to a stream."""
         if self.of(name).any:
             return True
-        steps = program.by_name()[name]
-        return any(step.bases for step in steps) or any(self._handed_a_seed(step.call) for step in steps)
+        events = timeline.by_name[name]
+        return any(event.bases for event in events) or any(self._handed_a_seed(event.call) for event in events)
 
     def _role(self, name: str) -> Role:
-        streams: Sequence[Mapping[str, Any]] = self.parameters["stream"]
-        helped = [s for h in self.parameters["helper"] if named(name, h["names"]) for s in h["streams"]]
+        helped = [stream for known, streams in self._helpers if known(name) for stream in streams]
+        listed = {key: tuple(s for known, s in lists if known(name)) for key, lists in self._lists.items()}
         return Role(
-            (*helped, *_listed(streams, "seeds", name)),
-            _listed(streams, "partial", name),
-            _listed(streams, "draws", name),
-            _listed(streams, "models", name),
-            tuple(data for data in self.parameters["argument_draw"] if named(name, data["names"])),
+            (*helped, *listed["seeds"]),
+            listed["partial"],
+            listed["draws"],
+            listed["models"],
+            tuple(data for known, data in self._arguments if known(name)),
             self._speaks_of_seeds(name),
         )
 
@@ -107,23 +109,23 @@ class Roles:
         last = name.rpartition(".")[2]
         return not name.startswith(SEEN_THROUGH) and bool(self._unseen.search(last)) and not last.startswith("get_")
 
-    def sort(self, step: Step, streams: Mapping[str, Stream]) -> None:
-        """Note what a step does to the streams."""
-        call, role = step.call, self.of(step.call.name)
-        for name in (*role.seeds, *(s for base in step.bases for s in self.of(base).seeds)):
-            streams[name].seeds.append(step)
+    def sort(self, event: Event, streams: Mapping[str, Stream]) -> None:
+        """Note what an event does to the streams."""
+        call, role = event.call, self.of(event.call.name)
+        for name in (*role.seeds, *(s for base in event.bases for s in self.of(base).seeds)):
+            streams[name].seeds.append(event)
         for name in role.partial:
-            streams[name].partial.append(step)
-        if not step.local and call.kind == "call":
-            if step.likely and (role.models or role.draws) and self._for_training(call):
+            streams[name].partial.append(event)
+        if not event.local and call.kind == "call":
+            if event.likely and (role.models or role.draws) and self._for_training(call):
                 for name in (*role.models, *role.draws):
-                    streams[name].draws.append(step)
+                    streams[name].draws.append(event)
             if role.unseen or self._handed_a_seed(call):
                 for stream in streams.values():
-                    stream.seeds.append(step)
+                    stream.seeds.append(event)
         for data in role.arguments:
-            if step.likely and draws_unseeded(call, data):
-                streams[data["stream"]].draws.append(step)
+            if event.likely and draws_unseeded(call, data):
+                streams[data["stream"]].draws.append(event)
 
     def _for_training(self, call: Call) -> bool:
         """Whether a draw is for the training, and not for a port or a name, and from the global generator."""
@@ -142,7 +144,7 @@ class Roles:
         """A function outside of the project that is given a seed: what it does with it cannot be told."""
         if call.name[0] in "?.:" or "()" in call.name or call.name.startswith(SEEN_THROUGH):
             return False
-        if named(call.name, self.parameters["seeds_nothing"]):
+        if self._nothing(call.name):
             return False
         return any(a.keyword and self._unseen.search(a.keyword) for a in call.arguments)
 
@@ -153,30 +155,27 @@ def _gives_seed(given: Argument) -> bool:
     return by_name or ((given.keyword or "").endswith("_initializer") and "seed=" in given.text)
 
 
-def _listed(streams: Sequence[Mapping[str, Any]], key: str, name: str) -> tuple[str, ...]:
-    return tuple(s["name"] for s in streams if key in s and named(name, s[key]))
+def _lists(streams: Iterable[Mapping[str, Any]], key: str) -> list[tuple[Named, str]]:
+    """The names that each stream has under a key, with the name of the stream."""
+    return [(names_of(stream[key]), str(stream["name"])) for stream in streams if key in stream]
 
 
-_ROLES: list[Roles] = []
+class Streams:
+    """The streams of programs, as the parameters of a rule describe them: found once for each program."""
 
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.parameters = parameters
+        self._roles = Roles(parameters)
+        self._found: dict[Timeline, dict[str, Stream]] = {}
 
-def roles(parameters: Mapping[str, Any]) -> Roles:
-    """The roles that a rule gives, made once."""
-    if not _ROLES or _ROLES[0].parameters is not parameters:
-        _ROLES[:] = [Roles(parameters)]
-    return _ROLES[0]
-
-
-def program_streams(parameters: Mapping[str, Any], program: Program) -> dict[str, Stream]:
-    """The streams of a program, with the steps that draw from them and that seed them."""
-    found = program.memory.get("streams")
-    if not isinstance(found, dict):
-        sorter = roles(parameters)
-        found = {data["name"]: Stream(data) for data in parameters["stream"]}
-        for step in program.chosen(lambda name: sorter.matters(name, program)):
-            sorter.sort(step, found)
-        program.memory["streams"] = found
-    return found
+    def of(self, timeline: Timeline) -> dict[str, Stream]:
+        """The streams of a program by name, with the events that draw from them and that seed them."""
+        if timeline not in self._found:
+            found = {data["name"]: Stream(data) for data in self.parameters["stream"]}
+            for event in timeline.chosen(lambda name: self._roles.matters(name, timeline)):
+                self._roles.sort(event, found)
+            self._found[timeline] = found
+        return self._found[timeline]
 
 
 def draws_unseeded(call: Call, data: Mapping[str, Any]) -> bool:
@@ -195,6 +194,6 @@ def draws_unseeded(call: Call, data: Mapping[str, Any]) -> bool:
     return True
 
 
-def runs_again(step: Step) -> bool:
+def runs_again(event: Event) -> bool:
     """What stands at the top of a file runs again when a spawned process imports it, `__main__` blocks do not."""
-    return step.call.scope.kind != "function" and not any(MAIN.search(b.condition) for b in step.call.branch)
+    return event.call.scope.kind != "function" and not any(MAIN.search(b.condition) for b in event.call.branch)

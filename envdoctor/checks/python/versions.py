@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from envdoctor.checks.context import Context
-from envdoctor.checks.python.common import finding, short
+from envdoctor.checks.findings import finding
+from envdoctor.checks.python.common import short
 from envdoctor.checks.python.patterns import Table
 from envdoctor.core.facts import Call
 from envdoctor.core.findings import Finding

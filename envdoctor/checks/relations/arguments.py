@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding
+from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Launch
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.catalog.releases import version_numbers
@@ -21,7 +21,7 @@ def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         for pair in rule.parameters["arguments"]:
             if pair["asks"] in words and pair["word"] in words and _refuses(pair, context):
                 message = f"{pair['word']} beside {pair['asks']}: {pair['says']}"
-                yield finding(rule, None, command.launch.place, message, help=f"without {pair['word']}",
+                yield finding(rule, command.launch.place, message, help=f"without {pair['word']}",
                               evidence=tuple(pair["evidence"]))  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from envdoctor.analysis.process.model import Unit
 from envdoctor.analysis.process.starts import Start, starts
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.points import value_of
 from envdoctor.core.facts import Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
@@ -50,7 +51,7 @@ def _image(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             said.add(name)
             message = f"{name}={value} loses to {image.value.text}, which the image sets: pyxis lets the image win"
             related = (Related(place_of(image), "set in the image", name),)
-            yield finding(rule, name, place_of(known.last), message, related=related, confidence="medium",
+            yield finding(rule, place_of(known.last), message, name, related=related, confidence="medium",
                           help=f"srun --container-env={name}", evidence=PYXIS)  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def met_in_code(rule: Rule, context: UnitContext) -> Iterator[Finding]:
                 message = f"{name}={held[name].value.known} meets {call.name}: {meeting['says']}"
                 related = (Related(call.place, "the other side", None),)
                 variable = context.catalog.variable(name)
-                yield finding(rule, name, place_of(held[name]), message, related=related,
+                yield finding(rule, place_of(held[name]), message, name, related=related,
                               evidence=variable.evidence if variable else ())  # fmt: skip
 
 
@@ -151,5 +152,5 @@ def _written(path: str, context: UnitContext) -> Iterator[Setting]:
 def _finding(rule: Rule, setting: Setting, given: Setting) -> Finding:
     message = f"{setting.name}={setting.value.text} takes the place of {given.value.text}, which the launch gives"
     related = (Related(place_of(given), "given here, and overwritten", given.name),)
-    return finding(rule, setting.name, place_of(setting), message, related=related,
+    return finding(rule, place_of(setting), message, setting.name, related=related,
                    help=f"os.environ.setdefault({setting.name!r}, ...), or set it in one place")  # fmt: skip

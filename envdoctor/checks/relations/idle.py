@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.analysis.process.environment import Held
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.code import met_in_code
 from envdoctor.checks.relations.points import points, together, value_of
 from envdoctor.core.facts import Setting
@@ -108,4 +109,4 @@ def _outside(have: str, bounds: str) -> bool:
 def _finding(rule: Rule, setting: Setting, why: str, other: Setting | None, variable: Variable) -> Finding:
     message = f"{setting.name} has no effect here: it {why}"
     related = (Related(place_of(other), "this makes it idle", other.name),) if other is not None else ()
-    return finding(rule, setting.name, place_of(setting), message, related=related, evidence=variable.evidence)
+    return finding(rule, place_of(setting), message, setting.name, related=related, evidence=variable.evidence)

@@ -8,7 +8,8 @@ from typing import Any
 
 from envdoctor.analysis.process.environment import Held
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.points import points, together, value_of
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding, Related
@@ -83,7 +84,7 @@ def _cancelled(rule: Rule, loser: Setting, winner: Setting, conflict: Conflict, 
     else:
         message = f"{loser.name} has no effect beside {winner.name}={winner.value.known}: {conflict.why}"
     related = (Related(place_of(winner), f"{winner.name} wins", winner.name),)
-    return finding(rule, loser.name, place_of(loser), message, related=related, evidence=variable.evidence,
+    return finding(rule, place_of(loser), message, loser.name, related=related, evidence=variable.evidence,
                    help=f"remove {loser.name} or {winner.name}")  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def _orders(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Fin
         if numbers and numbers[0] > numbers[1] and together(held[low], held[high]):
             message = f"{low}={least} is above {high}={most}: the maximum holds"
             related = (Related(place_of(held[high].last), "the maximum", high),)
-            yield finding(rule, low, place_of(held[low].last), message, related=related,
+            yield finding(rule, place_of(held[low].last), message, low, related=related,
                           help="give both the same value")  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def _masks(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Find
         )
         related = (Related(place_of(held[outer].last), f"leaves {len(devices)}", outer),)
         variable = context.catalog.variable(name)
-        yield finding(rule, name, place_of(held[name].last), message, related=related,
+        yield finding(rule, place_of(held[name].last), message, name, related=related,
                       help=f"number the devices from 0 in {name}, or set one of the two alone",
                       evidence=variable.evidence if variable else ())  # fmt: skip
         return
@@ -132,7 +133,7 @@ def _all_off(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Fi
         last = max((held[name].last for name in names), key=lambda setting: setting.order)
         related = tuple(Related(place_of(held[n].last), "off too", n) for n in names if n != last.name)
         if all(together(held[names[0]], held[name]) for name in names[1:]):
-            yield finding(rule, last.name, place_of(last), f"{', '.join(names)} are all 0: {group['says']}",
+            yield finding(rule, place_of(last), f"{', '.join(names)} are all 0: {group['says']}", last.name,
                           related=related, help="leave one of them on")  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from envdoctor.analysis.process.model import Step, Unit
 from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import finding, judged, place_of
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.relations.lines import HARMLESS, commands_in
 from envdoctor.core.facts import Launch, Setting, Use
 from envdoctor.core.findings import Finding, Related
@@ -84,7 +85,7 @@ def _quiet(unit: Unit, first: Setting, second: Setting) -> bool:
 def _finding(rule: Rule, first: Setting, second: Setting) -> Finding:
     message = f"{second.name}={_short(second)} takes the place of {_short(first)}, set in line {first.place.line}"
     related = (Related(place_of(first), "set here, and lost", first.name),)
-    return finding(rule, second.name, place_of(second), message, related=related, help="keep the one that is meant")
+    return finding(rule, place_of(second), message, second.name, related=related, help="keep the one that is meant")
 
 
 def _short(setting: Setting) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
+from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.catalog.model import BadValue, Variable
@@ -47,7 +48,7 @@ def _finding(rule: Rule, setting: Setting, text: str, bad: BadValue, variable: V
     more: dict[str, object] = {"evidence": variable.evidence, "help": _way_out(variable)}
     if bad.weak:
         more |= {"confidence": "low", "severity": "info"}
-    return checks.finding(rule, setting, message, place=setting.value_place or setting.place, **more)
+    return finding(rule, setting.value_place or setting.place, message, setting.name, **more)
 
 
 def _way_out(variable: Variable) -> str:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Sequence
 
 from envdoctor.core.errors import UserError
+from envdoctor.core.numbers import counted
 from envdoctor.core.regexes import regex
 from envdoctor.fixes import apply, ignores, writing
 from envdoctor.fixes.apply import Judge, Made
 from envdoctor.fixes.writing import Change
 from envdoctor.project.discovery import Found
-from envdoctor.reports.base import counted, printable, tell
+from envdoctor.reports.base import printable, tell
 
 _LINE = regex(rb"[^\n]*\n|[^\n]+")
 

@@ -11,7 +11,7 @@ from typing import Any
 from envdoctor.analysis.project import Project
 from envdoctor.cli.scan.setup import Setup
 from envdoctor.core.errors import UserError
-from envdoctor.core.numbers import whole
+from envdoctor.core.numbers import counted, whole
 from envdoctor.project.discovery import Found
 from envdoctor.readers.store import HEAD
 from envdoctor.reports import base as reports
@@ -68,7 +68,7 @@ def settings(arguments: argparse.Namespace, setup: Setup) -> Iterator[str]:
             yield f"{key} = {{ {inside} }}  # {origin}" if inside else f"{key} = {{}}  # {origin}"
         else:
             yield f"{key} = {_toml(value)}  # {origin}"
-    yield f"# {reports.counted(len(setup.rules), 'rule')} selected:"
+    yield f"# {counted(len(setup.rules), 'rule')} selected:"
     for rule in setup.rules:
         yield f"#   {rule.id} {rule.name}"
 

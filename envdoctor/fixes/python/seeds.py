@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 
-from envdoctor.analysis.python.entries import Process, Program, only_rank_zero
+from envdoctor.analysis.python.timeline import Process, Timeline, only_rank_zero
 from envdoctor.checks.python.patterns import named
-from envdoctor.checks.python.streams import program_streams
+from envdoctor.checks.python.streams import Stream
 from envdoctor.core.facts import Call, Place
 from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
@@ -25,11 +25,21 @@ SEED = "0"
 """Any number does; it is there to be seen and changed."""
 _CALLS = regex(r"([\w.]+)\(seed\)")
 _ALONE = regex(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
-Streams = Callable[[str], "tuple[Mapping[str, Any], Program] | None"]
-"""The parameters of the rule and the program that a file starts."""
 
 
-def seeded(finding: Finding, trees: Trees, streams: Streams) -> Fix | None:
+class Training(NamedTuple):
+    """What is known of a training: the parameters of the rule, what happens in it, and its streams by name."""
+
+    parameters: Mapping[str, Any]
+    timeline: Timeline
+    streams: Mapping[str, Stream]
+
+
+Trainings = Callable[[str], "Training | None"]
+"""What is known of the training that a file starts."""
+
+
+def seeded(finding: Finding, trees: Trees, trainings: Trainings) -> Fix | None:
     """The seed that a finding asks for."""
     tree = trees(finding.place.path)
     if tree is None:
@@ -43,17 +53,17 @@ def seeded(finding: Finding, trees: Trees, streams: Streams) -> Fix | None:
             return unsafe("seed on every rank", *(out_of_branch(tree, statement) if statement is not None else ()))
         if how == "in it":
             return _in_spawned(finding, name, trees)
-        return _never(finding, name, tree, trees, streams)
+        return _never(finding, name, tree, trees, trainings)
     names = _CALLS.findall(finding.help)
-    return _nothing(finding, names, trees, streams) if names else None
+    return _nothing(finding, names, trees, trainings) if names else None
 
 
-def _nothing(finding: Finding, names: Sequence[str], trees: Trees, streams: Streams) -> Fix | None:
+def _nothing(finding: Finding, names: Sequence[str], trees: Trees, trainings: Trainings) -> Fix | None:
     """A training that seeds nothing: where it begins, or in the function that each of its processes runs."""
     path = _entry(finding)
-    known = streams(path)
+    known = trainings(path)
     function = spawned_function(finding.place, trees, plainly=True)
-    if function is not None or (known is not None and _in_other_process(*known, finding.place)):
+    if function is not None or (known is not None and _in_other_process(known, finding.place)):
         function = function or spawned_function(finding.place, trees)
         made = [(name, reference(function[0], name)) for name in names] if function is not None else []
         if function is None or any(written is None for _, written in made):
@@ -67,9 +77,9 @@ def _nothing(finding: Finding, names: Sequence[str], trees: Trees, streams: Stre
     return at_start(entry, _line_in(finding, entry), calls) if entry is not None else None
 
 
-def _in_other_process(parameters: Mapping[str, Any], program: Program, place: Place) -> bool:
+def _in_other_process(training: Training, place: Place) -> bool:
     """Whether what draws at a place, or is called there and draws, runs in a process that is started bare."""
-    draws = [d for stream in program_streams(parameters, program).values() for d in stream.draws]
+    draws = [d for stream in training.streams.values() for d in stream.draws]
     mine = [d for d in draws if place in (d.call.place, d.site)]
     return bool(mine) and all(d.process.kind in ("spawn", "remote") for d in mine)
 
@@ -85,12 +95,12 @@ def _line_in(finding: Finding, entry: Tree) -> int:
     return finding.place.line if finding.place.path == entry.path else 0
 
 
-def _never(finding: Finding, name: str, tree: Tree, trees: Trees, streams: Streams) -> Fix | None:
+def _never(finding: Finding, name: str, tree: Tree, trees: Trees, trainings: Trainings) -> Fix | None:
     """One generator of several has no seed: beside the seed of another one, with the same value."""
     entry = _entry(finding)
-    known = streams(entry)
-    seed = _beside(*known, name, finding.place) if known is not None else None
-    if known is not None and (own := _own_argument(finding, tree, *known)):
+    known = trainings(entry)
+    seed = _beside(known, name, finding.place) if known is not None else None
+    if known is not None and (own := _own_argument(finding, tree, known)):
         return own
     there = trees(seed.place.path) if seed is not None else None
     statement = there.statement_at(seed.place.line) if seed is not None and there is not None else None
@@ -104,14 +114,14 @@ def _never(finding: Finding, name: str, tree: Tree, trees: Trees, streams: Strea
     return at_start(start, _line_in(finding, start), [(name, f"({SEED})")]) if start is not None else None
 
 
-def _own_argument(finding: Finding, tree: Tree, parameters: Mapping[str, Any], program: Program) -> Fix | None:
+def _own_argument(finding: Finding, tree: Tree, training: Training) -> Fix | None:
     """A call that takes a seed of its own: `train_test_split(x, random_state=0)`."""
     call = tree.call_at(finding.place)
-    facts = program.files.get(finding.place.path)
+    facts = training.timeline.files.get(finding.place.path)
     name = next((c.name for c in facts.calls if c.place == finding.place), "") if facts is not None else ""
     if call is None or not name or arguments.is_spread(call):
         return None
-    keywords = [data["keywords"][0] for data in parameters["argument_draw"] if named(name, data["names"])]
+    keywords = [data["keywords"][0] for data in training.parameters["argument_draw"] if named(name, data["names"])]
     if not keywords or keywords[0] == "generator":
         return None
     given = arguments.argument(call, keywords[0])
@@ -119,18 +129,18 @@ def _own_argument(finding: Finding, tree: Tree, parameters: Mapping[str, Any], p
     return unsafe(text, arguments.value(tree, given, SEED) if given else arguments.added(tree, call, text))
 
 
-def _beside(parameters: Mapping[str, Any], program: Program, name: str, draw: Place) -> Call | None:
+def _beside(training: Training, name: str, draw: Place) -> Call | None:
     """The call that seeds another generator, plainly and before a draw."""
-    found = program_streams(parameters, program)
+    found = training.streams
     mine = next((s for s in found.values() if str(s.data["call"]).startswith(f"{name}(")), None)
     first = min((d.index for d in mine.draws if d.call.place == draw), default=None) if mine is not None else None
     for stream in found.values():
-        for step in (*stream.seeds, *stream.partial):
-            plain = named(step.call.name, (*stream.data["seeds"], *stream.data.get("partial", ())))
-            late = first is not None and step.index > first
-            everywhere = step.ordered and step.process == Process() and not only_rank_zero(step.conditions)
-            if plain and everywhere and not late and _has_plain_seed(step.call):
-                return step.call
+        for event in (*stream.seeds, *stream.partial):
+            plain = named(event.call.name, (*stream.data["seeds"], *stream.data.get("partial", ())))
+            late = first is not None and event.index > first
+            everywhere = event.ordered and event.process == Process() and not only_rank_zero(event.conditions)
+            if plain and everywhere and not late and _has_plain_seed(event.call):
+                return event.call
     return None
 
 

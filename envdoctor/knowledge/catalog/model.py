@@ -294,8 +294,6 @@ class Catalog:
         self._raw = raw
         self._make = make
         self._made: dict[str, Variable] = {}
-        self.memory: dict[object, Any] = {}
-        """What checks found out about names; it holds for this catalogue."""
         self._triggers = tuple(token.encode() for token in triggers)
         self._real = tuple(real)
         self.libraries = libraries

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from envdoctor.checks import registry as checks
 from envdoctor.checks.context import Context, UnitContext
+from envdoctor.checks.shared import Shared
 from envdoctor.core.facts import FileFacts, Launch, Scope, Setting
 from envdoctor.core.findings import SEVERITIES, Finding
 from envdoctor.core.internal_errors import InternalErrors
@@ -36,7 +37,7 @@ class Judge:
         """(findings with the worst first, target, level) of an examined node."""
         target, level = target_of(node), level_of(self.level, node.facts.settings)
         facts = FileFacts("/proc/self/environ", "process", settings=node.facts.settings)
-        context = Context(facts, target, self.catalog, observations=node.facts.observations)
+        context = Context(facts, target, Shared(self.catalog), observations=node.facts.observations)
         observed: list[Finding] = []
         settings: list[Finding] = []
         for rule in self.rules:
@@ -78,7 +79,7 @@ def related(node: Node, rules: Sequence[Rule], catalog: Catalog, target: Target)
         launch = Launch("torchrun", (), effective[0].place, len(steps))
         unit.commands.append(Command(launch, len(steps), len(steps) + 1))
         unit.steps.append(Step(launch, path, Scope(), ()))
-    context = UnitContext(unit, [unit], target, catalog, load_launchers())
+    context = UnitContext(unit, [unit], target, Shared(catalog), load_launchers())
     for rule in chosen:
         yield from checks.in_unit(rule, context)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import (
     Branch,
     Channel,
@@ -353,12 +354,6 @@ def _settled(fact: Setting, exports: Iterable[Setting]) -> Exported:
             return "yes"
         result = "unknown"
     return result
-
-
-def exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
-    """Whether two facts never both happen."""
-    arms = {branch.id: branch.arm for branch in one}
-    return any(branch.id in arms and arms[branch.id] != branch.arm for branch in other)
 
 
 def added(branch: tuple[Branch, ...], more: tuple[Branch, ...]) -> tuple[Branch, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from envdoctor.core.findings import Finding
+from envdoctor.core.numbers import counted
 from envdoctor.core.regexes import regex
 from envdoctor.engine import Result
-from envdoctor.reports.base import counted, fixes, paragraphs, printable, totals
+from envdoctor.reports.base import fixes, paragraphs, printable, totals
 
 SPECIAL = regex(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 MENTION = regex(r"(?<!\w)@(?=\w)")

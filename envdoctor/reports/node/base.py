@@ -10,11 +10,11 @@ from typing import Literal
 
 from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Finding, Severity
+from envdoctor.core.numbers import counted
 from envdoctor.core.records import dataclass
 from envdoctor.node.live.examination import Examination
 from envdoctor.node.probes.base import ProbeStatus
 from envdoctor.node.probes.keys import KEYS
-from envdoctor.reports.base import counted
 from envdoctor.reports.node.lines import summary
 from envdoctor.reports.node.topology import topology
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.core.findings import Finding
+from envdoctor.core.numbers import counted
 from envdoctor.node.live.examination import Examination
-from envdoctor.reports.base import counted
 from envdoctor.reports.findings.html import POLICY, shown
 from envdoctor.reports.node.base import Line, Section, Sheet, findings_lines, sheet_of
 

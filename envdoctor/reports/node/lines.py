@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
+from envdoctor.core.numbers import counted
 from envdoctor.node.live.examination import Examination
 from envdoctor.node.live.job import differing, spans
 from envdoctor.node.live.target import library_in_use
 from envdoctor.node.probes.base import ProbeStatus
 from envdoctor.node.probes.libraries.library import LibraryFile, version_of_code
 from envdoctor.node.probes.report import Node
-from envdoctor.reports.base import counted
 
 Scalar = str | int | float | bool | None
 Say = Callable[[Examination], str]

@@ -18,7 +18,6 @@ from envdoctor.readers.python.names.code import Code
 CONDITION_LENGTH = 200
 """Characters of a condition that are kept: enough to tell a rank or platform test."""
 Node = ast.expr | ast.stmt
-Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 BindingKind = Literal["import", "value", "definition", "parameter", "loop", "other"]
 
 

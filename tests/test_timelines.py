@@ -1,35 +1,44 @@
-"""Programs: calls in the order in which they run, across modules, helpers, processes and objects."""
+"""Timelines: calls in the order in which they run, across modules, helpers, processes and objects."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import envdoctor
 from envdoctor.analysis.project import open_project
-from envdoctor.analysis.python.entries import Program, exclusive, only_rank_zero
+from envdoctor.analysis.python import timeline as door
+from envdoctor.analysis.python.modules import Modules
+from envdoctor.analysis.python.timeline import EntryPoints, Timeline, only_rank_zero
+from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import Branch
+from envdoctor.core.source import Source
+from envdoctor.readers import registry
 
 Tree = Callable[[Mapping[str, str]], Path]
 
 
-def program(root: Path, entry: str = "train.py") -> Program | None:
+def followed(root: Path, entry: str = "train.py") -> Timeline | None:
     project = open_project(root, root)
     facts = project.facts.whole(entry)
     assert facts is not None
-    return project.programs().of(facts)
+    return project.entry_points().timeline(facts)
 
 
-def walked(root: Path, entry: str = "train.py") -> Program:
-    found = program(root, entry)
+def walked(root: Path, entry: str = "train.py") -> Timeline:
+    found = followed(root, entry)
     assert found is not None
     return found
 
 
-def names(found: Program, *wanted: str) -> list[str]:
-    """The names of the steps in order; with `wanted`, only those that begin with one of these."""
-    return [s.call.name for s in found.steps if not wanted or s.call.name.startswith(wanted)]
+def names(found: Timeline, *wanted: str) -> list[str]:
+    """The names of the events in order; with `wanted`, only those that begin with one of these."""
+    return [s.call.name for s in found.events if not wanted or s.call.name.startswith(wanted)]
 
 
 ORDERS = {
@@ -128,8 +137,8 @@ def test_order(tree: Tree, files: Mapping[str, str], expected: list[str]) -> Non
 
 def test_steps_know_where_in_the_entry_they_come_from(tree: Tree) -> None:
     root = tree({"train.py": "from a import f\n\n\nf()\n", "a.py": "import torch\ndef f():\n    torch.rand(1)\n"})
-    (step,) = [s for s in walked(root).steps if s.call.name == "torch.rand"]
-    assert (step.call.place.path, step.site and (step.site.path, step.site.line)) == ("a.py", ("train.py", 4))
+    (event,) = [s for s in walked(root).events if s.call.name == "torch.rand"]
+    assert (event.call.place.path, event.site and (event.site.path, event.site.line)) == ("a.py", ("train.py", 4))
 
 
 PROCESSES = {
@@ -152,8 +161,8 @@ PROCESSES = {
 @pytest.mark.parametrize(("head", "call", "kind"), PROCESSES.values(), ids=PROCESSES)
 def test_processes(tree: Tree, head: str, call: str, kind: str) -> None:
     text = f"{head}\n\ndef work(*_):\n    torch.rand(1)\n\n\nif __name__ == '__main__':\n    {call}\n"
-    (step,) = [s for s in walked(tree({"train.py": text})).steps if s.call.name == "torch.rand"]
-    assert step.process.kind == kind
+    (event,) = [s for s in walked(tree({"train.py": text})).events if s.call.name == "torch.rand"]
+    assert event.process.kind == kind
 
 
 @pytest.mark.parametrize("made", ["Worker.remote()", "Worker.options(num_gpus=1).remote()"])
@@ -161,8 +170,8 @@ def test_ray_actors_are_processes(tree: Tree, made: str) -> None:
     text = (
         "import ray\nimport torch\n\n\n@ray.remote\nclass Worker:\n    def __init__(self):\n        torch.rand(1)\n\n\n"
     )
-    (step,) = [s for s in walked(tree({"train.py": f"{text}{made}\n"})).steps if s.call.name == "torch.rand"]
-    assert step.process.kind == "remote"
+    (event,) = [s for s in walked(tree({"train.py": f"{text}{made}\n"})).events if s.call.name == "torch.rand"]
+    assert event.process.kind == "remote"
 
 
 def test_methods_of_a_dataset_run_in_workers_without_order(tree: Tree) -> None:
@@ -170,10 +179,10 @@ def test_methods_of_a_dataset_run_in_workers_without_order(tree: Tree) -> None:
         "import torch\nfrom torch.utils.data import Dataset\n\n\nclass Data(Dataset):\n    def __getitem__(self, i):\n"
         "        return torch.rand(1)\n\n    def describe(self):\n        torch.manual_seed(1)\n\n\nData()\n"
     )
-    steps = {s.call.name: s for s in walked(tree({"train.py": text})).steps}
-    assert (steps["torch.rand"].process.kind, steps["torch.rand"].ordered) == ("loader", False)
-    assert steps["torch.rand"].likely
-    assert not steps["torch.manual_seed"].likely
+    events = {s.call.name: s for s in walked(tree({"train.py": text})).events}
+    assert (events["torch.rand"].process.kind, events["torch.rand"].ordered) == ("loader", False)
+    assert events["torch.rand"].likely
+    assert not events["torch.manual_seed"].likely
 
 
 NO_ENTRY = {
@@ -186,7 +195,7 @@ NO_ENTRY = {
 
 @pytest.mark.parametrize("path", NO_ENTRY)
 def test_libraries_and_tests_start_no_program(tree: Tree, path: str) -> None:
-    assert program(tree({path: NO_ENTRY[path]}), path) is None
+    assert followed(tree({path: NO_ENTRY[path]}), path) is None
 
 
 def test_conditions_of_several_files_are_told_apart(tree: Tree) -> None:
@@ -194,9 +203,9 @@ def test_conditions_of_several_files_are_told_apart(tree: Tree) -> None:
         "train.py": "import torch\nfrom a import f\nif x:\n    f()\n",
         "a.py": "import torch\nif y:\n    pass\ndef f():\n    if z:\n        torch.rand(1)\n",
     }
-    (step,) = [s for s in walked(tree(files)).steps if s.call.name == "torch.rand"]
-    assert [b.condition for b in step.conditions] == ["x", "z"]
-    assert len({b.id for b in step.conditions}) == 2
+    (event,) = [s for s in walked(tree(files)).events if s.call.name == "torch.rand"]
+    assert [b.condition for b in event.conditions] == ["x", "z"]
+    assert len({b.id for b in event.conditions}) == 2
 
 
 LAUNCHES = [
@@ -212,8 +221,52 @@ LAUNCHES = [
 def test_programs_of_a_launch(tree: Tree, words: list[str], path: str, there: bool) -> None:
     code = "import torch\ntorch.rand(1)\n"
     root = tree({"train.py": code, "jobs/__init__.py": "", "jobs/fit.py": code})
-    programs = open_project(root, root).programs()
-    assert bool(list(programs.launched(words, path))) == there
+    entry_points = open_project(root, root).entry_points()
+    assert bool(list(entry_points.launched(words, path))) == there
+
+
+@st.composite
+def projects(draw: st.DrawFn) -> dict[str, str]:
+    """Modules whose functions call one another; any of them starts a program, and only some speak of seeds."""
+    files: dict[str, str] = {}
+    count = draw(st.integers(3, 8))
+    for number in range(count):
+        called = draw(st.lists(st.integers(number + 1, count), max_size=2, unique=True)) if number + 1 < count else []
+        known = [n for n in called if n < count] or ([number + 1] if number + 1 < count else [])
+        body = [f"    m{n}.work()\n" for n in known] + (["    torch.manual_seed(1)\n"] if draw(st.booleans()) else [])
+        imports = "".join(f"import m{n}\n" for n in known)
+        main = "work()\n" if draw(st.booleans()) else "if __name__ == '__main__':\n    work()\n"
+        files[f"m{number}.py"] = f"{imports}import torch\ndef work():\n    torch.ones(1)\n{''.join(body)}{main}"
+    return files
+
+
+def entry_points_of(files: Mapping[str, str]) -> EntryPoints:
+    """The entry points among files that stand in no folder."""
+    read = {path: registry.read(Source(path, text), "python") for path, text in files.items()}
+    raw = {path: text.encode() for path, text in files.items()}
+    return EntryPoints(Modules(frozenset(files), read.get, raw.get), files.__getitem__, lambda path: False)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_order_in_which_programs_are_followed_changes_nothing(data: st.DataObject) -> None:
+    files = data.draw(projects())
+    order = data.draw(st.permutations(sorted(files)))
+    together = entry_points_of(files)
+    for path in order:
+        (alone,) = entry_points_of(files).launched(["python", path], "run.sh")
+        (beside,) = together.launched(["python", path], "run.sh")
+        assert (beside.events, list(beside.files)) == (alone.events, list(alone.files))
+
+
+@pytest.mark.parametrize("floor", ["checks", "fixes"])
+def test_what_programs_do_is_asked_at_one_door(floor: str) -> None:
+    package = Path(envdoctor.__file__).parent
+    for path in sorted((package / floor).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("envdoctor.analysis.python"):
+                assert node.module == door.__name__, f"{path}:{node.lineno}"
+                assert {alias.name for alias in node.names} <= set(door.__all__), f"{path}:{node.lineno}"
 
 
 def test_branches_exclude_each_other() -> None:
