@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support import ROOT, envdoctor, scan_json
 
-from envdoctor.analysis.python.entries import Program
-from envdoctor.checks.python.intent import program_intent
+from envdoctor.analysis.python.timeline import Timeline
+from envdoctor.checks.python.intent import timeline_intent
 from envdoctor.core.facts import FileFacts, Op, Place, Setting, Value
 from envdoctor.core.source import Source
 from envdoctor.knowledge.catalog.load import load_catalog
@@ -73,7 +73,9 @@ def setting(name: str, value: str | None, op: Op = "set", guarded: bool = False)
 def scan_wants(name: str, value: str) -> bool:
     """What the rules about Python make of a program that sets a variable."""
     facts = read(Source("a.py", f"import os\nos.environ[{name!r}] = {value!r}\n"), "python")
-    return program_intent(Program("a.py", facts, [], {"a.py": facts})).full
+    timeline = Timeline(facts)
+    timeline.files[facts.path] = facts
+    return timeline_intent(timeline).full
 
 
 def live_wants(name: str, value: str) -> bool:
