@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from envdoctor.checks.names.verdicts import judge
+from envdoctor.checks.names.verdicts import Verdicts, judge
 from envdoctor.core.target import UNKNOWN
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.targets.given import parse_target
@@ -35,6 +37,21 @@ def test_the_fourteen_ghosts(name: str, meant: str | None, target: str) -> None:
     else:
         assert found.kind in ("ghost", "misnamed")
         assert found.help
+
+
+QUESTIONS = st.tuples(
+    st.sampled_from([*GHOSTS, "NCCL_P2P_DISABLE", "NCCL_IB_HCAS", "MIOPEN_NOTHING", "HIP_LAUNCH_BLOCKING", "PATH"]),
+    st.sampled_from(["", "cuda", "rocm", "rocm-6.2", "nccl-2.21.5", "nccl-2.27.3", "torch-2.8", "cuda,h100"]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(QUESTIONS, max_size=20))
+def test_verdicts_that_are_kept_are_those_of_their_target(questions: list[tuple[str, str]]) -> None:
+    kept = Verdicts(CATALOG)
+    for name, words in questions:
+        target = parse_target(words) if words else UNKNOWN
+        assert kept.of(name, target) == judge(name, CATALOG, target)
 
 
 @pytest.mark.parametrize("target", ["", "cuda", "rocm", "rocm-6.2", "nccl-2.27.3", "torch-2.8"])

@@ -63,9 +63,9 @@ def lacks_switch(rule: Rule, entry_points: EntryPoints, timeline: Timeline, inte
     if intent.switches or not any(n.split(".")[0] == "torch" for n in timeline.imports):
         return False
     unseen = re.compile(rule.parameters["unseen"])
-    return not any(_may_switch(event, unseen) for event in timeline.events) and not _switched_aside(
-        entry_points, timeline
-    )
+    if any(_may_switch(event, unseen) for event in timeline.events):
+        return False
+    return not _switched_aside(entry_points, timeline)
 
 
 SWITCHES = ("torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode")
