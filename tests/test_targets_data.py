@@ -157,18 +157,6 @@ def test_ngc_image(framework: str, month: str, known: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "rocm", "tested"),
-    [
-        ("30.10.1", "6.4.3", True), ("30.10", "6.1", False), ("6.14.14", "7.0.2", True), ("6.14.14", "6.1", False),
-        ("6.14.14.30100100", "6.2", True), ("6.3.2", "6.1.0", True), ("6.3.2", "5.7", False), ("31.50", "10.0.0", True),
-        ("31.50", "7.12", None), ("6.10.5", "6.3", None), ("99.1", "6.2", None),
-    ],
-)  # fmt: skip
-def test_driver_pairs(driver: str, rocm: str, tested: bool | None) -> None:
-    assert KNOWN.driver_tested(driver, rocm) is tested
-
-
-@pytest.mark.parametrize(
     ("model", "architecture"),
     [
         ("MI250X", "gfx90a"), ("mi300a", "gfx942"), ("mi355x", "gfx950"), ("a100", "sm_80"), ("A100-80GB", "sm_80"),

@@ -102,11 +102,6 @@ def excluded(relative: str, patterns: Iterable[str]) -> bool:
     return False
 
 
-def folder_files(folder: Path) -> Iterator[Path]:
-    """Files of a folder: from git where it is part of a repository, else by walking it."""
-    return (folder / name for name in _names(folder))
-
-
 def _names(folder: Path) -> Iterator[str]:
     """The same, as names from the folder with `/`."""
     listed = _git_files(folder)

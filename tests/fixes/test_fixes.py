@@ -13,7 +13,6 @@ from support import ROOT
 from envdoctor.cli.main import main
 from envdoctor.fixes import verify
 from envdoctor.knowledge.rulebook import load_rulebook
-from envdoctor.project.discovery import folder_files
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "NCCL_DETERMINISTIC"
@@ -230,7 +229,7 @@ def test_fixing_everything_ends_and_everything_parses(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, words: list[str]
 ) -> None:
     monkeypatch.chdir(project)
-    before = {p: p.read_bytes() for p in folder_files(project)}
+    before = {p: p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()}
     main(["scan", *words, "--format", "json"])
     left = json.loads(capsys.readouterr().out)["findings"]
     changed = [p for p, data in before.items() if p.read_bytes() != data]
@@ -240,6 +239,6 @@ def test_fixing_everything_ends_and_everything_parses(
     if "--fix" in words:
         wanted = {True} | ({False} if "--unsafe-fixes" in words else set())
         assert [f for f in left if f["fix"] and f["fix"]["safe"] in wanted] == []
-    after = {p: p.read_bytes() for p in folder_files(project)}
+    after = {p: p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()}
     main(["scan", *words, "--format", "concise"])
-    assert {p: p.read_bytes() for p in folder_files(project)} == after
+    assert {p: p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()} == after

@@ -16,7 +16,7 @@ import pytest
 from native import COLLECTIVES_NAMES, collectives_library, compile_c, needs_compiler
 
 from envdoctor.node.probes.libraries import library as module
-from envdoctor.node.probes.libraries.library import ask_version, foreign, library_file, version_of_code
+from envdoctor.node.probes.libraries.library import foreign, library_file, version_of_code
 
 pytestmark = needs_compiler
 
@@ -298,32 +298,3 @@ def test_truncated_again_and_again_while_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("code", "version"), [(22005, "2.20.5"), (21803, "2.18.3"), (2804, "2.8.4"), (2708, "2.7.8")])
 def test_version_of_code(code: int, version: str) -> None:
     assert version_of_code(code) == version
-
-
-def test_ask_version() -> None:
-    path = collectives_library("NCCL", "2.28.9+cuda12.9", 22809)
-    library = library_file(path)
-    assert library.version_code is None
-    assert ask_version(library, path).version_code == 22809
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("int other;", "undefined symbol: ncclGetVersion"),
-        ("int ncclGetVersion(int *v) { return 3; }", "ncclGetVersion failed with status 3"),
-        ("#include <stdlib.h>\nint ncclGetVersion(int *v) { abort(); }", "the process ended with status -6"),
-        ("#include <unistd.h>\nint ncclGetVersion(int *v) { for (;;) pause(); }", "no answer within 1 s"),
-    ],
-)
-def test_ask_version_of_a_faulty_library(source: str, message: str) -> None:
-    path = compile_c(source, "-shared", "-fPIC", "-w")
-    library = ask_version(library_file(path), path, timeout=1.0)
-    assert library.version_code is None
-    assert message in library.problems[-1].message
-
-
-def test_ask_version_past_what_the_library_prints() -> None:
-    source = '#include <stdio.h>\nint ncclGetVersion(int *v) { puts("hello 7"); fflush(stdout); *v = 22304; return 0; }'
-    path = compile_c(source, "-shared", "-fPIC")
-    assert ask_version(library_file(path), path).version_code == 22304

@@ -14,10 +14,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from asked_version import asked_version
 
 from envdoctor.cli.catalog_difference import compare, releases_of
 from envdoctor.knowledge.catalog.load import load_catalog
-from envdoctor.node.probes.libraries.library import LibraryFile, ask_version, library_file, version_of_code
+from envdoctor.node.probes.libraries.library import LibraryFile, library_file, version_of_code
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(sys.platform != "linux", reason="libraries for Linux")]
 
@@ -86,9 +87,7 @@ def test_nccl_wheel(folder: Path, version: str) -> None:
     assert library.names_complete
     assert {"NCCL_DETERMINISTIC", "NCCL_ALOG", "RCCL_ALGO"}.isdisjoint(library.names)
     assert (precision, recall) == (1.0, 1.0)
-    code = ask_version(library, path).version_code
-    assert code is not None
-    assert version_of_code(code) == version
+    assert version_of_code(asked_version(path)) == version
 
 
 def test_debian_rccl(folder: Path) -> None:

@@ -16,8 +16,9 @@ from node_helpers import NAMES, NODES, examined, write
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host.acs import redirects
 from envdoctor.node.probes.node import examine
-from envdoctor.node.probes.runner import CommandResult, RecordedRunner
-from envdoctor.node.recording.record import examine_and_record, record
+from envdoctor.node.probes.report import Node
+from envdoctor.node.probes.runner import CommandResult, RecordedRunner, SystemRunner
+from envdoctor.node.recording.record import record
 from envdoctor.node.recording.recorded import read_recorded
 from envdoctor.node.recording.redact import Redactor
 
@@ -64,8 +65,16 @@ def test_a_record_without_links_is_the_same(tmp_path: Path) -> None:
     assert examined(tmp_path).as_json() == first.as_json()  # type: ignore[attr-defined]
 
 
+def examine_and_record(root: Path, folder: Path) -> Node:
+    """Examine this node and write its recorded tree to `folder`, as `live --record` does."""
+    runner = SystemRunner()
+    node = examine(root, runner, "torch", files=NodeFiles(root, keep=True))
+    record(node, runner.ran, folder)
+    return node
+
+
 def test_this_machine(tmp_path: Path) -> None:
-    node = examine_and_record(Path("/"), tmp_path, "torch")
+    node = examine_and_record(Path("/"), tmp_path)
     second = examined(tmp_path)
     assert second.as_json() == node.as_json()
     facts = [(o.key, o.value, o.detail) for o in node.facts.observations]
@@ -207,7 +216,7 @@ def test_a_name_on_its_own_never_stays(text: str, name: str) -> None:
 
 
 def test_the_command_line_of_a_script_is_not_recorded(tmp_path: Path) -> None:
-    node = examine_and_record(Path("/"), tmp_path, "torch")
+    node = examine_and_record(Path("/"), tmp_path)
     assert node.files is not None
     index = (tmp_path / "commands/index.toml").read_text()
     assert "import ctypes" not in index

@@ -47,15 +47,6 @@ def test_other_order_after_a_restart(lab: Lab, tmp_path: Path) -> None:
     assert "integer" not in found["restart-differs"]
 
 
-def test_one_node_differs(lab: Lab, tmp_path: Path) -> None:
-    skewed = lab.run(fault=Path(shutil.copy(FAULTS / "pairs.py", tmp_path)))
-    nodes = {"a": [lab.run()], "b": [lab.run()], "c": [skewed]}
-    (verdict,) = verdicts.node_differs(nodes)
-    assert verdict.rule == "node-differs" and "a, b | c" in verdict.message
-    assert verdict.cases == ("wide/bf16/4098", "wide/fp32/16388")
-    assert verdicts.node_differs({"a": nodes["a"], "b": nodes["b"]}) == []
-
-
 def test_a_rank_that_hangs(lab: Lab) -> None:
     begin = time.monotonic()
     result = lab.run(fault="hang", timeout=3)

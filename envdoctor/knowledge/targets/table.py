@@ -182,21 +182,6 @@ class Table:
                 return {key: row[key] for key in ("rocm", "torch", "te", "rccl") if key in row}
         return {}
 
-    def driver_tested(self, driver: str, rocm: str) -> bool | None:
-        """Whether AMD lists a driver with a ROCm release; None where one of them is in no table.
-
-        `driver` is a driver release (`30.10.1`), what the kernel module prints (`6.14.14`), or the version of its
-        package, whose last part holds the driver (`6.14.14.30100100`).
-        """
-        pairs: Mapping[str, Sequence[str]] = self.data["driver-pairs"]
-        packed = re.search(r"\.(\d{2})(\d{2})\d{4}$", driver)
-        line = f"{int(packed[1])}.{int(packed[2])}" if packed else self.data["driver-modules"].get(driver, driver)
-        listed = pairs.get(series(line))
-        known = {series(release) for releases in pairs.values() for release in releases}
-        if listed is None or series(rocm) not in known:
-            return None
-        return series(rocm) in {series(release) for release in listed}
-
     def gpu(self, model: str) -> str | None:
         """The architecture of a GPU model as schedulers write it (`MI250X`, `nvidia_a100_80gb`), or None."""
         word = re.sub(r"^(?:nvidia|amd)[_-]", "", model.lower())

@@ -24,7 +24,6 @@ from envdoctor.node.probes.report import Node
 from envdoctor.node.probes.runner import RecordedRunner, Runner, SystemRunner
 
 EXEC_ONLY = "the environment is that of process {} at its exec; what the program set later does not show there"
-NO_SMOKE = "the smoke test was not run: {}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.core.credentials import MASKED, is_credential
-from envdoctor.node.probes.base import Depth
 from envdoctor.node.probes.children import canonical
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host import acs
-from envdoctor.node.probes.node import GPU_LIBRARY, examine
+from envdoctor.node.probes.node import GPU_LIBRARY
 from envdoctor.node.probes.process import PATH_VARIABLES, in_families, parse_environ
 from envdoctor.node.probes.report import Node
-from envdoctor.node.probes.runner import CommandResult, SystemRunner
+from envdoctor.node.probes.runner import CommandResult
 from envdoctor.node.recording.recorded import FILE, library_json
 from envdoctor.node.recording.redact import USER, Redactor, own_names
 
@@ -34,17 +33,6 @@ MOUNTS = ("/", "/dev/shm")
 STATUS = ("Uid", "Gid", "Groups", "Cpus_allowed_list", "Mems_allowed_list")
 
 Trim = Callable[[str], str]
-
-
-def examine_and_record(
-    root: Path, folder: Path, depth: Depth, *, process_id: str = "self", known: Callable[[str], bool] = in_families
-) -> Node:
-    """Examine a live node and write its recorded tree to `folder`. Raises OSError where that cannot be written."""
-    runner = SystemRunner()
-    files = NodeFiles(root, keep=True)
-    node = examine(root, runner, depth, process_id=process_id, known=known, files=files)
-    record(node, runner.ran, folder, process_id=process_id, known=known)
-    return node
 
 
 def record(

@@ -21,7 +21,6 @@ from envdoctor.readers.shared.template_mask import Masked, mask
 
 LARGEST = 4_000_000
 FOREIGN_SHELLS = ("powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe")
-CONF_COMMANDS = ("COPY", "ADD")
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 
 from envdoctor.core.regexes import regex
 from envdoctor.readers.kinds import kind_of, shebang_kind
-from envdoctor.readers.shell.launchers import SHELLS
 
 NOWHERE = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "&1", "&2")
 _NO_SETTINGS = {".log", ".txt", ".md", ".rst", ".csv", ".tsv", ".html", ".out", ".err", ".json", ".jsonl", ".xml"}
@@ -71,8 +70,3 @@ def _by_most_lines(lines: list[str]) -> str | None:
     if sum(1 for line in lines if _PYTHON_LINE.match(line)) * 3 > len(lines):
         return "python"
     return "env-file" if len(settings) * 2 > len(lines) else None
-
-
-def is_shell(program: str) -> bool:
-    """Whether a program is a shell that reads a script."""
-    return program in SHELLS

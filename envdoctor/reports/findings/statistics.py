@@ -35,10 +35,6 @@ def counts(findings: Sequence[Finding]) -> list[Count]:
     return sorted(rows, key=lambda row: (-row.findings, row.rule))
 
 
-def _fixable(findings: Sequence[Finding]) -> int:
-    return sum(f.fix is not None for f in findings)
-
-
 class StatisticsReport:
     """A table for people: count, id, name, and how many have a fix."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,16 +39,6 @@ UNOPTIMISED = re.compile(rb"NK?St6vectorI\w+E(?:4size|5begin|3end)Ev\0")
 
 CPP_LIBRARY = re.compile(rb"\0_ZNK?St")
 PRODUCER = re.compile(rb"GNU C\+\+[^\0]* -O([0-3s])")
-
-VERSION_MARK = "ncclGetVersion="
-ASK_VERSION = f"""
-import ctypes, sys
-code = ctypes.c_int(-1)
-status = ctypes.CDLL(sys.argv[1]).ncclGetVersion(ctypes.byref(code))
-if status:
-    sys.exit(f"ncclGetVersion failed with status {{status}}")
-print("{VERSION_MARK}%d" % code.value)
-"""
 
 READ_ONLY = 4
 FALLBACK_BYTES = 32 << 20
@@ -116,28 +104,6 @@ def version_of_code(code: int) -> str:
     """The release behind a number of `ncclGetVersion`: X*10000+Y*100+Z from 2.9 on, X*1000+Y*100+Z before."""
     major, rest = divmod(code, 10000 if code >= 10000 else 1000)
     return f"{major}.{rest // 100}.{rest % 100}"
-
-
-def ask_version(library: LibraryFile, path: Path, *, timeout: float = 30.0) -> LibraryFile:
-    """The same facts with what `ncclGetVersion` of this file answers.
-
-    The file is loaded, and so its code run, in a child process of its own: loading can hang or crash.
-    """
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    command = [sys.executable, "-I", "-c", ASK_VERSION, str(path)]
-    try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired:
-        return with_problem(library, f"ncclGetVersion gave no answer within {timeout:.0f} s")
-    except OSError as error:
-        return with_problem(library, f"ncclGetVersion could not be asked: {error.strerror}")
-    answer = done.stdout.rsplit(VERSION_MARK, 1)[-1].strip()
-    if done.returncode == 0 and answer.isdigit():
-        return replace(library, version_code=int(answer))
-    reason = (done.stderr.strip().splitlines() or [f"the process ended with status {done.returncode}"])[-1]
-    return with_problem(library, f"ncclGetVersion could not be asked: {reason}")
 
 
 def _examined(library: LibraryFile, path: Path, descriptor: int, hash_content: bool) -> LibraryFile:

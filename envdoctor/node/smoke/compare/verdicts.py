@@ -240,22 +240,3 @@ def claim(node: Node, results: Sequence[Result]) -> str:
     again = f", {restarts} of them across a restart" if restarts else ""
     blind = "" if node.platform != "cpu" and not control_problem(results) else "; see the inconclusive verdict"
     return f"no difference in {count + restarts} comparisons of AllReduce results{again} ({words}){blind}"
-
-
-def node_differs(nodes: Mapping[str, Sequence[Result]]) -> list[Verdict]:
-    """Nodes that ran the same cases alone with the same settings and got other bits."""
-    runs = {name: run for name, results in nodes.items() if (run := compare.base(results)) and run.status == "ok"}
-    if len(runs) < 2:
-        return []
-    cases: dict[str, dict[str, list[str]]] = {}
-    for name, run in sorted(runs.items()):
-        for case in compare.case_ids(run):
-            if hash_ := run.agreed(case):
-                cases.setdefault(case, {}).setdefault(hash_, []).append(name)
-    apart = {case: groups for case, groups in cases.items() if len(groups) > 1}
-    if not apart:
-        return []
-    groups = next(iter(apart.values())).values()
-    words = " | ".join(", ".join(names) for names in sorted(groups, key=len, reverse=True))
-    message = f"nodes that ran alone with the same data differ ({words}): {listed(sorted(apart))}"
-    return [Verdict("node-differs", message, cases=tuple(sorted(apart)))]
