@@ -9,7 +9,7 @@ import pytest
 from support import ROOT, envdoctor
 
 from envdoctor.knowledge import own_files
-from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]

@@ -12,7 +12,7 @@ from envdoctor.analysis.project import Project
 from envdoctor.engine import Engine, one_fault_one_finding
 from envdoctor.knowledge import rulebook
 from envdoctor.knowledge.catalog.load import load_catalog
-from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook, rule_from
 from envdoctor.knowledge.targets.given import parse_target
 from envdoctor.project.config import load

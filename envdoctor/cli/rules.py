@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.knowledge.catalog.model import CatalogError
-from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.reports.base import counted, printable
 
