@@ -263,7 +263,7 @@ class Fixer:
         self._with_block.add(facts.path)
         wanted = launches.settings_of(finding)
         description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
-        if facts.kind in PYTHON and (python := self._python("python_switches")):
+        if facts.kind in PYTHON and (python := self._python("switches")):
             found: Fix | None = python.environment(finding, wanted, self.tree)
             return found
         edit = launches.block(finding, facts, self.lines(facts.path))
@@ -271,7 +271,7 @@ class Fixer:
 
     def _move(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        if (python := self._python("python_moves")) is None:
+        if (python := self._python("moves")) is None:
             return None
         where = "out of the branch" if "on one rank only" in finding.message else "up"
         return _unsafe(f"move {finding.variable} {where}", python.above_reader(finding, self.tree))
@@ -279,13 +279,13 @@ class Fixer:
     def _seed(self, finding: Finding, facts: FileFacts) -> Fix | None:
         if facts.path in self._reseeding and finding.help not in RESEEDING:
             return None  # a seed is there, and gets its value first
-        python = self._python("python_seeds")
+        python = self._python("seeds")
         found: Fix | None = python.seeded(finding, self.tree, self._streams) if python is not None else None
         return found
 
     def _switch(self, finding: Finding, facts: FileFacts) -> Fix | None:
         del facts
-        python = self._python("python_switches")
+        python = self._python("switches")
         found: Fix | None = python.put_in(finding, self.tree) if python is not None else None
         return found
 
@@ -302,19 +302,19 @@ class Fixer:
             from envdoctor.fixes import launches
 
             return _unsafe(finding.help, launches.without_word(finding, self.lines(facts.path)))
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.put_back(finding, self.tree) if python is not None else None
         return found
 
     def _by_rank(self, finding: Finding, facts: FileFacts) -> Fix | None:
-        python = self._python("python_switches") if facts.kind in PYTHON else None
+        python = self._python("switches") if facts.kind in PYTHON else None
         found: Fix | None = python.by_rank(finding, self.tree) if python is not None else None
         return found
 
     def _python(self, module: str) -> Any:
         """A module that works on Python through libcst; None, and it is noted, where libcst is not installed."""
         try:
-            return importlib.import_module(f"envdoctor.fixes.{module}")
+            return importlib.import_module(f"envdoctor.fixes.python.{module}")
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
