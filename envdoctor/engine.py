@@ -77,12 +77,12 @@ def selected(rulebook: Iterable[Rule], select: Sequence[str], ignore: Sequence[s
 
 def entry_triggers(rules: Iterable[Rule]) -> tuple[bytes, ...]:
     """Tokens that make a program worth following, as the rules about calls name them."""
-    return tuple(sorted({t.encode() for rule in rules for t in rule.parameters.get("entry_triggers", ())}))
+    return tuple(sorted({t.encode() for rule in rules for t in rule.common.get("entry_triggers", ())}))
 
 
 def _follows(rule: Rule) -> bool:
     """Whether a rule looks at Python programs."""
-    return any(code.startswith("python.") for code in rule.code) or "entry_triggers" in rule.parameters
+    return any(code.startswith("python.") for code in rule.code) or "entry_triggers" in rule.common
 
 
 def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
@@ -206,7 +206,7 @@ class Engine:
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
-        exempt = {r.name for r in self.rules if r.parameters.get("unless_private")}
+        exempt = {r.name for r in self.rules if r.common.get("unless_private")}
         private = self.project.private({f.variable for f in found if f.name in exempt and f.variable})
         return [f for f in found if not (f.name in exempt and f.variable in private)]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.project import Project
 from envdoctor.core.facts import FileFacts, Place, Setting
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from envdoctor.analysis.python.programs import Programs
     from envdoctor.fixes.notebook import Program as NotebookProgram
     from envdoctor.fixes.python.tree import Tree
+    from envdoctor.knowledge.parameters.seeds import Seeds
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
@@ -330,7 +331,7 @@ class Fixer:
             return None
         return parse(path, self._cells(path).text if facts.kind == "notebook" else self.project.text(path))
 
-    def _streams(self, path: str) -> tuple[Mapping[str, Any], Program] | None:
+    def _streams(self, path: str) -> tuple[Seeds, Program] | None:
         """What the rule about seeds looks for, and the program that a file starts."""
         if self._programs is None:
             self._programs = self.project.programs()
@@ -340,7 +341,7 @@ class Fixer:
             return None
         from envdoctor.knowledge.rulebook import load_rulebook
 
-        return load_rulebook().named("unseeded-rng").parameters, program
+        return cast("Seeds", load_rulebook().named("unseeded-rng").parameters), program
 
 
 def _is_value(finding: Finding) -> bool:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from envdoctor.core.findings import Confidence, Severity
 from envdoctor.knowledge.files import load_compiled
 from envdoctor.knowledge.kinds import TOPICS
 from envdoctor.knowledge.rule_errors import RuleError
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.forms import Common
 
 LEVELS = ("hygiene", "run-to-run", "placement", "topology")
 NOT_PLAIN = ("example", "triggers", "evidence", "code", "check", "parameters")
@@ -55,6 +58,11 @@ class Rule(NamedTuple):
     experiment: str = ""
     platform: str = "both"
     examples: tuple[Example, ...] = ()
+
+    @property
+    def common(self) -> Common:
+        """The parameters that rules of every kind may have."""
+        return cast("Common", self.parameters)
 
     @property
     def check(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.python.entries import MAIN, Program
@@ -25,6 +25,9 @@ from envdoctor.core.target import UNKNOWN, Target
 from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.levels import MissingSettings
 
 GIVES = ("set", "default", "append", "pass")
 SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
@@ -59,6 +62,10 @@ def check(rule: Rule, context: checks.UnitContext) -> Iterator[Finding]:
             return
 
 
+def _parameters(rule: Rule) -> MissingSettings:
+    return cast("MissingSettings", rule.parameters)
+
+
 def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
     """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
     unit, programs = context.unit, context.programs
@@ -78,7 +85,7 @@ def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
         yield _job(rule, unit, command, started, before)
     if unit.facts.kind in PYTHON and not _is_launched(unit, context.units):
         program = programs.of(unit.facts)
-        if program is not None and (place := _ranks_place(program, rule.parameters["ranks"])) is not None:
+        if program is not None and (place := _ranks_place(program, _parameters(rule)["ranks"])) is not None:
             yield _own_job(program, place, _unit_settings(context), context)
 
 
@@ -97,7 +104,7 @@ def _job(rule: Rule, unit: Unit, command: Command, programs: list[Program], befo
     words = _words(command)
     job = Job(command.launch.place, words, programs, _values(settings))
     job.wish = _wish([*before, *command.given], programs, words)
-    if job.wish is None and any(word.partition("=")[0] in rule.parameters["wishes"] for word in words):
+    if job.wish is None and any(word.partition("=")[0] in _parameters(rule)["wishes"] for word in words):
         job.wish = command.launch.place
     job.certain = not unit.unresolved and not unit.truncated and not unit.env_files
     job.in_shell = unit.facts.kind == "shell"
@@ -173,7 +180,7 @@ def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
 
 def _has_ranks(program: Program, command: Command, rule: Rule) -> bool:
     """Whether a program that a command starts has several ranks that talk through NCCL or RCCL."""
-    parameters = rule.parameters
+    parameters = _parameters(rule)
     names = list(parameters["ranks"])
     launchers = {command.launch.launcher, *(outer.launcher for outer in command.around)}
     if launchers & set(parameters["launchers"]):
@@ -197,7 +204,7 @@ def _other_backend(call: Call) -> bool:
     return any(isinstance(a.literal, str) and "nccl" not in a.literal.lower() for a in given)
 
 
-def _is_single(words: Sequence[str], parameters: Mapping[str, Any]) -> bool:
+def _is_single(words: Sequence[str], parameters: MissingSettings) -> bool:
     """Whether a command plainly starts one process."""
     counts = list(_values_after(words, parameters["counts"]))
     nodes = list(_values_after(words, parameters["nodes"]))

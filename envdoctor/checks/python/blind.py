@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.entries import Program, Step, only_rank_zero
 from envdoctor.checks.context import Context
@@ -18,6 +18,9 @@ from envdoctor.core.numbers import whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import BlindTests
 
 RANKS = regex(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
 NODES = regex(r"--nnodes")
@@ -37,7 +40,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     if facts.kind not in PYTHON:
         return
     program = context.programs.of(facts)
-    if program is None or not _tests(rule.parameters, context, program):
+    if program is None or not _tests(_parameters(rule), context, program):
         return
     found = [*_one_rank(rule, program), *_equal(rule, program), *_two_ranks(rule, program)]
     yield from found[:1]
@@ -45,7 +48,11 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
         yield from _two_in_launch(rule, context, program, script)
 
 
-def _tests(parameters: Mapping[str, Any], context: Context, program: Program) -> bool:
+def _parameters(rule: Rule) -> BlindTests:
+    return cast("BlindTests", rule.parameters)
+
+
+def _tests(parameters: BlindTests, context: Context, program: Program) -> bool:
     """Whether a program sums over ranks, looks at the bits of the result, says why, and trains nothing."""
     assert context.programs is not None
     names = {s.call.name for s in program.steps}
@@ -57,13 +64,13 @@ def _tests(parameters: Mapping[str, Any], context: Context, program: Program) ->
 
 
 def _looks(rule: Rule, program: Program) -> list[Step]:
-    return [s for s in program.steps if named(s.call.name, rule.parameters["looks"])]
+    return [s for s in program.steps if named(s.call.name, _parameters(rule)["looks"])]
 
 
 def _one_rank(rule: Rule, program: Program) -> Iterator[Finding]:
     """Every look at a result is under `rank == 0`, and nothing is gathered."""
     looks = _looks(rule, program)
-    if any(named(s.call.name, rule.parameters["gathers"]) for s in program.steps):
+    if any(named(s.call.name, _parameters(rule)["gathers"]) for s in program.steps):
         return
     if all(only_rank_zero(s.conditions) for s in looks):
         message = "only rank 0 looks at its result: whether the other ranks have the same bits is not seen"
@@ -72,7 +79,7 @@ def _one_rank(rule: Rule, program: Program) -> Iterator[Finding]:
 
 def _equal(rule: Rule, program: Program) -> Iterator[Finding]:
     """Every rank draws the same summands, or makes them of constants."""
-    parameters = rule.parameters
+    parameters = _parameters(rule)
     sources = {n.split("()")[0]: s.call for s in program.steps if _reduces(parameters, s) for n in _summands(s.call)}
     constants = [n for n in sources if named(n, parameters["constants"]) and not _varies(n, program)]
     if constants and not _told_by_rank(program, parameters["constants"]):
@@ -93,7 +100,7 @@ def _equal(rule: Rule, program: Program) -> Iterator[Finding]:
 EQUAL = "{}, so that all summands are equal and no order of summation can be told from another"
 
 
-def _reduces(parameters: Mapping[str, Any], step: Step) -> bool:
+def _reduces(parameters: BlindTests, step: Step) -> bool:
     """Whether a step sums over ranks: the greatest or least of some values has no order."""
     if not named(step.call.name, parameters["reduces"]):
         return False
@@ -131,7 +138,7 @@ def _constant(seeds: Sequence[Call]) -> bool:
 
 def _two_ranks(rule: Rule, program: Program) -> Iterator[Finding]:
     for step in program.steps:
-        if named(step.call.name, rule.parameters["spawners"]):
+        if named(step.call.name, _parameters(rule)["spawners"]):
             given = argument(step.call, "nprocs", 2)
             if given is not None and given.literal == 2:
                 message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
@@ -151,7 +158,7 @@ def _two_in_launch(rule: Rule, context: Context, program: Program, script: FileF
 def _compared(rule: Rule, context: Context) -> Iterator[Finding]:
     """A script that compares or hashes what nccl-tests or rccl-tests print: times, and no result."""
     assert context.programs is not None
-    names = rule.parameters["benchmarks"]
+    names = _parameters(rule)["benchmarks"]
     if not any(name in word for launch in context.facts.launches for word in launch.words for name in names):
         return
     path = context.facts.path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.entries import Program
 from envdoctor.checks.context import Context
@@ -14,6 +15,9 @@ from envdoctor.core.facts import Branch, Call, Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import OptionBuilds
 
 FLAG = ":compiler.flag"
 CONFIGURATION = ":deepspeed."
@@ -34,7 +38,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
 
 
 def _fast_math(rule: Rule, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
-    pattern = re.compile(rule.parameters["fast_math"])
+    pattern = re.compile(cast("OptionBuilds", rule.parameters)["fast_math"])
     users: dict[tuple[str, ...], Program | None] = {}
     for call in flags:
         match = pattern.search(call.arguments[0].text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.entries import Program, Step
 from envdoctor.checks.context import Context
@@ -16,22 +16,27 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Loader, Sampler, Seeds, Shared
+
 RANK = regex(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
 EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
 EPOCH = regex(r"(?i)epoch")
 
 
-def check(rule: Rule, context: Context, program: Program, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+def check(
+    rule: Rule, parameters: Seeds, context: Context, program: Program, streams: Mapping[str, Stream]
+) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
-    for group in rule.parameters["shared"]:
+    for group in parameters["shared"]:
         steps = steps_named(program, group["names"])
         if steps and not _divided(program, group.get("unless", ())):
             for step in steps:
                 yield from _by_rank(rule, context, step.call, group)
-    for group in rule.parameters["loader"]:
-        for step in steps_named(program, group["names"]):
-            yield from _loader(rule, context, program, streams, step, group)
-    yield from _epochs(rule, context, program)
+    for loader in parameters["loader"]:
+        for step in steps_named(program, loader["names"]):
+            yield from _loader(rule, context, program, streams.get("numpy.random"), step, loader)
+    yield from _epochs(rule, parameters["sampler"], program)
 
 
 def _divided(program: Program, words: Sequence[str]) -> bool:
@@ -39,7 +44,7 @@ def _divided(program: Program, words: Sequence[str]) -> bool:
     return any(word in name for name in program.by_name() for word in words)
 
 
-def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:
+def _by_rank(rule: Rule, context: Context, call: Call, group: Shared) -> Iterator[Finding]:
     for keyword in group["keywords"]:
         given = argument(call, keyword, group.get("position"))
         if given is not None and says_rank(given):
@@ -53,9 +58,8 @@ def says_rank(given: Argument) -> bool:
     return not given.is_literal and any(RANK.search(text) for text in (given.text, *given.names))
 
 
-def _epochs(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _epochs(rule: Rule, sampler: Sampler, program: Program) -> Iterator[Finding]:
     """A sampler in a loop over epochs that nobody tells the epoch."""
-    sampler = rule.parameters["sampler"]
     roots = {name.split(".", 1)[0] for name in program.imports()}
     if roots & set(sampler["frameworks"]):
         return
@@ -91,17 +95,16 @@ def _loader(
     rule: Rule,
     context: Context,
     program: Program,
-    streams: Mapping[str, Stream],
+    stream: Stream | None,
     step: Step,
-    group: Mapping[str, Any],
+    group: Loader,
 ) -> Iterator[Finding]:
     """Workers that draw from NumPy, where torch does not seed it in them or nothing else does."""
     workers = argument(step.call, group["workers"], None)
     if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(step.call):
         return
-    if argument(step.call, group["init"], None) is not None or _seeds_workers(program):
+    if stream is None or argument(step.call, group["init"], None) is not None or _seeds_workers(program):
         return
-    stream = streams["numpy.random"]
     drawn = [d for d in stream.draws if d.process.kind == "loader"]
     version = context.target.versions.get("torch")
     seeded = at_least(version, "1.9") if version else None

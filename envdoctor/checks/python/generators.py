@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.entries import Program, Step, exclusive
 from envdoctor.checks.context import Context
@@ -15,6 +15,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Generator, Keys, Reseed, Seeds
+
 GIVEN = regex(r"(?i)seed|rng|random|generator")
 """Parameters by which a caller can hand over a seed or a generator."""
 GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
@@ -22,9 +25,8 @@ GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
 ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
-def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def check(rule: Rule, parameters: Seeds, context: Context, program: Program) -> Iterator[Finding]:
     """Seeds from the clock, unseeded generators, keys used twice."""
-    parameters = rule.parameters
     seeders = _seeding_names(parameters)
     makers = [name for group in parameters["generator"] for name in group["names"]]
     for step in program.chosen(lambda name: named(name, seeders) or name in makers):
@@ -35,14 +37,13 @@ def check(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
         if fault is not None:
             yield _found(rule, context, step, *fault)
         else:
-            yield from _generator(rule, context, program, step)
-    yield from _arguments(rule, context, program)
-    yield from _keys(rule, context, program)
+            yield from _generator(rule, parameters["generator"], context, program, step)
+    yield from _arguments(rule, parameters, context, program)
+    yield from _keys(rule, parameters["keys"], program)
 
 
-def _arguments(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _arguments(rule: Rule, parameters: Seeds, context: Context, program: Program) -> Iterator[Finding]:
     """Seeds that are handed over as one argument among others, and come from the clock."""
-    parameters = rule.parameters
     for group in (*parameters["argument_draw"], *parameters["shared"], *parameters["seed_argument"]):
         for step in program.chosen(partial(named, names=group["names"])):
             if step.local or not step.likely:
@@ -55,7 +56,7 @@ def _arguments(rule: Rule, context: Context, program: Program) -> Iterator[Findi
                     yield _found(rule, context, step, message, "a fixed seed, written to the log")
 
 
-def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+def _seeding_fault(call: Call, parameters: Seeds) -> tuple[str, str] | None:
     """What is wrong with a call that seeds, and the way out."""
     source = _entropy(call, parameters["entropy"])
     if source:
@@ -76,10 +77,11 @@ def _seeders(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _seeding_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def _seeding_names(parameters: Seeds) -> tuple[str, ...]:
     """All names that take a seed."""
-    groups = [*parameters["stream"], *parameters["helper"], *parameters["generator"], *parameters["reseed"]]
-    names = [n for g in groups for n in g.get("seeds", g.get("names", ())) if not n.startswith("torch.Generator")]
+    groups = (*parameters["helper"], *parameters["generator"], *parameters["reseed"])
+    every = (*(s["seeds"] for s in parameters["stream"]), *(group["names"] for group in groups))
+    names = [name for names in every for name in names if not name.startswith("torch.Generator")]
     partial = [n for g in parameters["stream"] for n in g.get("partial", ())]
     return _seeders((*names, *partial, *parameters["keys"]["makers"], "*.manual_seed"))
 
@@ -96,7 +98,7 @@ def _source(given: Argument, sources: list[str]) -> str:
     return next((name for name in given.names if name in sources), "")
 
 
-def _reseeds(call: Call, groups: list[Mapping[str, Any]]) -> bool:
+def _reseeds(call: Call, groups: Sequence[Reseed]) -> bool:
     """Seeding without a value. Restoring a state, or seeding within one call, is something else."""
     for group in groups:
         if named(call.name, group["names"]):
@@ -110,10 +112,12 @@ def _is_none(given: Argument) -> bool:
     return given.is_literal and given.literal is None
 
 
-def _generator(rule: Rule, context: Context, program: Program, step: Step) -> Iterator[Finding]:
+def _generator(
+    rule: Rule, groups: Sequence[Generator], context: Context, program: Program, step: Step
+) -> Iterator[Finding]:
     """A generator of its own that nobody seeds."""
     call = step.call
-    for group in rule.parameters["generator"]:
+    for group in groups:
         if not named(call.name, group["names"]) or hidden_arguments(call):
             continue
         if "seeded_by" in group and _seeded_later(call, program, group["seeded_by"]):
@@ -144,9 +148,8 @@ def _drawn_from(call: Call, program: Program) -> bool:
     return any(name.startswith(f"{call.name}().") for name in program.by_name())
 
 
-def _keys(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
+def _keys(rule: Rule, keys: Keys, program: Program) -> Iterator[Finding]:
     """A JAX key that serves two draws."""
-    keys = rule.parameters["keys"]
     for facts in program.files.values():
         used: dict[tuple[str, str, str], Call] = {}
         split = {a.text for c in facts.calls if named(c.name, keys["splitters"]) for a in c.arguments[:1]}
@@ -178,6 +181,6 @@ def _is_key(given: Argument, makers: list[str]) -> bool:
     return len(given.names) == 1 and given.names[0].endswith("()") and named(given.names[0][:-2], makers)
 
 
-def _made_between(first: Call, second: Call, calls: list[Call], keys: Mapping[str, Any]) -> bool:
+def _made_between(first: Call, second: Call, calls: list[Call], keys: Keys) -> bool:
     """Whether another key was made between two uses, perhaps under the same name."""
     return any(first.order < c.order < second.order and named(c.name, keys["makers"]) for c in calls)

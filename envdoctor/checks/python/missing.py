@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.python.entries import Process, Program, Step
 from envdoctor.analysis.python.programs import Programs
@@ -18,6 +18,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import Switches
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
@@ -41,6 +44,10 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     yield from _variables(rule, context, program, wish)
 
 
+def _parameters(rule: Rule) -> Switches:
+    return cast("Switches", rule.parameters)
+
+
 def _switch(rule: Rule, context: Context, program: Program, wish: Wishes) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
     assert context.programs is not None
@@ -60,7 +67,7 @@ def lacks_switch(rule: Rule, programs: Programs, program: Program, wish: Wishes)
     """Whether a torch program never switches deterministic algorithms on, as far as that can be told."""
     if wish.switches or not any(n.split(".")[0] == "torch" for n in program.imports()):
         return False
-    unseen = re.compile(rule.parameters["unseen"])
+    unseen = re.compile(_parameters(rule)["unseen"])
     return not any(_may_switch(step, unseen) for step in program.steps) and not _switched_aside(programs, program)
 
 
@@ -97,7 +104,7 @@ def _first_training(program: Program) -> Place:
 
 def _keywords(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
     """Functions that have a switch of their own."""
-    for data in rule.parameters["keyword"]:
+    for data in _parameters(rule)["keyword"]:
         for step in steps_named(program, data["names"]):
             if hidden_arguments(step.call):
                 continue
@@ -141,7 +148,7 @@ def _variables(rule: Rule, context: Context, program: Program, wish: Wishes) -> 
     if not steps or "torch" not in wish.switches:
         return
     place = steps[0].call.place
-    for data in rule.parameters["variable"]:
+    for data in _parameters(rule)["variable"]:
         if not fits_target(data["platform"], data["versions"], context.target, False):
             continue
         if data.get("given_by_workspace") and wish.workspace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.entries import Process, Program, Step, exclusive
 from envdoctor.checks import context as checks
@@ -18,6 +18,9 @@ from envdoctor.core.regexes import regex
 from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import EnvironmentOption, Option, Options
 
 HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
@@ -36,15 +39,19 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     yield from _functions(rule, context, facts)
 
 
-def options_of(rule: Rule) -> Table:
+def options_of(rule: Rule) -> Table[Option]:
     """The options of a rule, made once."""
     known = _KEPT.get(rule.id)
     if known is None or known[0] is not rule.parameters:
-        known = _KEPT[rule.id] = (rule.parameters, Table(rule.parameters["option"]))
+        known = _KEPT[rule.id] = (rule.parameters, Table(_parameters(rule)["option"]))
     return known[1]
 
 
-_KEPT: dict[str, tuple[Mapping[str, Any], Table]] = {}
+_KEPT: dict[str, tuple[Mapping[str, object], Table[Option]]] = {}
+
+
+def _parameters(rule: Rule) -> Options:
+    return cast("Options", rule.parameters)
 
 
 def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding]:
@@ -59,11 +66,12 @@ def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding
                 continue
             if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
                 yield _option(rule, context, step.call, data, wish, asked)
-    precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
+    parameters = _parameters(rule)
+    precise = (*parameters["precision_old"], *parameters["precision_new"])
     yield from _mixed(rule, context, [s.call for s in program.chosen(precise.__contains__)])
 
 
-def _covered(data: Mapping[str, Any], wish: Wishes, context: Context) -> bool:
+def _covered(data: Option, wish: Wishes, context: Context) -> bool:
     """The release ties the option to the switch, and the switch is on."""
     bounds = data.get("covered_by_switch")
     return bounds is not None and "torch" in wish.switches and fits_target("", bounds, context.target, False)
@@ -73,7 +81,7 @@ def _speaks(needs: str, asked: str) -> bool:
     return needs == "nothing" or asked == "determinism" or (needs == "seeds" and asked == "seeds")
 
 
-def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], wish: Wishes, asked: str) -> Finding:
+def _option(rule: Rule, context: Context, call: Call, data: Option, wish: Wishes, asked: str) -> Finding:
     related = entry_related(context, call.place)
     place = wish.place
     if place is not None and place.line != call.place.line:
@@ -83,10 +91,11 @@ def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], w
 
 
 def said(
-    rule: Rule, context: Context, call: Call, data: Mapping[str, Any], related: tuple[Related, ...], confidence: str
+    rule: Rule, context: Context, call: Call, data: Option, related: tuple[Related, ...], confidence: str
 ) -> Finding:
     """The finding that an option is on, as its entry in the rule says it."""
-    says = data.get("platform_says", {}).get(context.target.platform, data["says"])
+    platform = context.target.platform
+    says = data.get("platform_says", {}).get(platform, data["says"]) if platform else data["says"]
     evidence = tuple(data.get("evidence", rule.evidence))
     more = {"help": data["help"], "related": related, "confidence": confidence, "evidence": evidence}
     severity = data.get("severity", rule.severity)
@@ -112,7 +121,7 @@ def choices(conditions: Iterable[Branch]) -> list[Branch]:
     ]
 
 
-def _chosen(step: Step, data: Mapping[str, Any]) -> bool:
+def _chosen(step: Step, data: Option) -> bool:
     """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
     word = data.get("asked_for_by", "")
     return bool(word) and any(word in b.condition for b in choices(step.conditions) if b.arm.startswith(("if", "elif")))
@@ -144,7 +153,7 @@ def _taken_back(step: Step, program: Program) -> bool:
 
 def _mixed(rule: Rule, context: Context, calls: Sequence[Call]) -> Iterator[Finding]:
     """Precision set by the old attributes and by the new ones."""
-    parameters = rule.parameters
+    parameters = _parameters(rule)
     if not fits_target("", parameters["precision_versions"], context.target, True):
         return
     new = [c for c in calls if c.kind == "assign" and named(c.name, parameters["precision_new"])]
@@ -199,23 +208,23 @@ def _only_step(step: Step, wish: Wishes, program: Program) -> bool:
 def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
     """Variables that switch such an option on, where this file or what it launches asks for determinism."""
     settings = [s for s in checks.judged(context.facts.settings) if s.op in ("set", "default")]
-    for data in rule.parameters["environment"]:
+    for data in _parameters(rule)["environment"]:
         for setting in settings:
             if setting.name != data["name"] or not _has_value(setting.value.known, data):
                 continue
             if any(s.name in data.get("unless", {}) and s.value.known == data["unless"][s.name] for s in settings):
                 continue
             if _speaks(data["needs"], _asked_around(context, setting)):
-                shown = setting.value.known if "values" in data else data["contains"]
+                shown = data.get("contains", setting.value.known)
                 message = f"{setting.name}={shown} {data['says']}"
                 yield checks.finding(rule, setting, message, help=data["help"], evidence=rule.evidence)
 
 
-def _has_value(value: str | None, data: Mapping[str, Any]) -> bool:
+def _has_value(value: str | None, data: EnvironmentOption) -> bool:
     """Whether a value is one of those that an entry of the rule is about."""
     if "values" in data:
         return value in data["values"]
-    return value is not None and data["contains"] in value and data["lacks"] not in value
+    return value is not None and data.get("contains", "") in value and not ("lacks" in data and data["lacks"] in value)
 
 
 def _asked_around(context: Context, setting: Setting) -> str:

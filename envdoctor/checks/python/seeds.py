@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.entries import Process, Program, Step, exclusive, only_rank_zero
 from envdoctor.checks.context import Context
@@ -16,6 +17,9 @@ from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Seeds
 
 NO_TRAINING = regex(
     r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf\w*|timing|infer\w*|predict\w*|eval\w*|serv\w*|export\w*"
@@ -31,10 +35,11 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     program = context.programs.of(context.facts)
     if program is None or not trains(program) or _no_training(program.path):
         return
-    streams = program_streams(rule.parameters, program)
+    parameters = cast("Seeds", rule.parameters)
+    streams = program_streams(parameters, program)
     yield from _unseeded(rule, context, program, streams)
-    yield from generators.check(rule, context, program)
-    yield from data.check(rule, context, program, streams)
+    yield from generators.check(rule, parameters, context, program)
+    yield from data.check(rule, parameters, context, program, streams)
 
 
 def _no_training(path: str) -> bool:

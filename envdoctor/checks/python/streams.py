@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from envdoctor.analysis.python.entries import MAIN, Process, Program, Step
 from envdoctor.checks.python.patterns import argument, hidden_arguments, named
@@ -12,7 +12,11 @@ from envdoctor.core.facts import Argument, Call
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import ArgumentDraw, Seeds, StreamData
+
 SMALLEST_PORT, PORTS = 1024, 2**16
+Effect = Literal["seeds", "partial", "draws", "models"]
 WITHOUT_DATA = regex(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
 """Contexts in which a model is made without numbers."""
 SEEN_THROUGH = (
@@ -29,7 +33,7 @@ class Stream:
     `partial` are seeds that reach a part of it only.
     """
 
-    data: Mapping[str, Any]
+    data: StreamData
     draws: list[Step] = field(default_factory=list)
     seeds: list[Step] = field(default_factory=list)
     partial: list[Step] = field(default_factory=list)
@@ -54,7 +58,7 @@ class Role(NamedTuple):
     partial: tuple[str, ...] = ()
     draws: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    arguments: tuple[Mapping[str, Any], ...] = ()
+    arguments: tuple[ArgumentDraw, ...] = ()
     unseen: bool = False
 
     @property
@@ -71,7 +75,7 @@ class Roles:
 
     __slots__ = ("_elsewhere", "_known", "_unseen", "parameters")
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, parameters: Seeds) -> None:
         self.parameters = parameters
         self._unseen = re.compile(parameters["seeds_unseen"])
         self._elsewhere = re.compile(parameters["not_drawn_in"])
@@ -92,7 +96,7 @@ class Roles:
         return any(step.bases for step in steps) or any(self._handed_a_seed(step.call) for step in steps)
 
     def _role(self, name: str) -> Role:
-        streams: Sequence[Mapping[str, Any]] = self.parameters["stream"]
+        streams = self.parameters["stream"]
         helped = [s for h in self.parameters["helper"] if named(name, h["names"]) for s in h["streams"]]
         return Role(
             (*helped, *_listed(streams, "seeds", name)),
@@ -153,33 +157,35 @@ def _gives_seed(given: Argument) -> bool:
     return by_name or ((given.keyword or "").endswith("_initializer") and "seed=" in given.text)
 
 
-def _listed(streams: Sequence[Mapping[str, Any]], key: str, name: str) -> tuple[str, ...]:
+def _listed(streams: Sequence[StreamData], key: Effect, name: str) -> tuple[str, ...]:
     return tuple(s["name"] for s in streams if key in s and named(name, s[key]))
 
 
 _ROLES: list[Roles] = []
 
 
-def roles(parameters: Mapping[str, Any]) -> Roles:
+def roles(parameters: Seeds) -> Roles:
     """The roles that a rule gives, made once."""
     if not _ROLES or _ROLES[0].parameters is not parameters:
         _ROLES[:] = [Roles(parameters)]
     return _ROLES[0]
 
 
-def program_streams(parameters: Mapping[str, Any], program: Program) -> dict[str, Stream]:
+def program_streams(parameters: Seeds, program: Program) -> dict[str, Stream]:
     """The streams of a program, with the steps that draw from them and that seed them."""
-    found = program.memory.get("streams")
-    if not isinstance(found, dict):
-        sorter = roles(parameters)
-        found = {data["name"]: Stream(data) for data in parameters["stream"]}
-        for step in program.chosen(lambda name: sorter.matters(name, program)):
-            sorter.sort(step, found)
-        program.memory["streams"] = found
+    kept = program.memory.get("streams")
+    if isinstance(kept, tuple) and kept[0] is parameters:
+        streams: dict[str, Stream] = kept[1]
+        return streams
+    found = {data["name"]: Stream(data) for data in parameters["stream"]}
+    sorter = roles(parameters)
+    for step in program.chosen(lambda name: sorter.matters(name, program)):
+        sorter.sort(step, found)
+    program.memory["streams"] = (parameters, found)
     return found
 
 
-def draws_unseeded(call: Call, data: Mapping[str, Any]) -> bool:
+def draws_unseeded(call: Call, data: ArgumentDraw) -> bool:
     """Whether a call that takes a seed is given none, and draws at all."""
     given = [argument(call, k, data.get("position") if i == 0 else None) for i, k in enumerate(data["keywords"])]
     if any(a is not None and not (a.is_literal and a.literal is None) for a in given) or hidden_arguments(call):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,11 +21,14 @@ from envdoctor.fixes.python.spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python.switches import at_start
 from envdoctor.fixes.python.tree import Tree, unsafe
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Seeds
+
 SEED = "0"
 """Any number does; it is there to be seen and changed."""
 _CALLS = regex(r"([\w.]+)\(seed\)")
 _ALONE = regex(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
-Streams = Callable[[str], "tuple[Mapping[str, Any], Program] | None"]
+Streams = Callable[[str], "tuple[Seeds, Program] | None"]
 """The parameters of the rule and the program that a file starts."""
 
 
@@ -67,7 +70,7 @@ def _nothing(finding: Finding, names: Sequence[str], trees: Trees, streams: Stre
     return at_start(entry, _line_in(finding, entry), calls) if entry is not None else None
 
 
-def _in_other_process(parameters: Mapping[str, Any], program: Program, place: Place) -> bool:
+def _in_other_process(parameters: Seeds, program: Program, place: Place) -> bool:
     """Whether what draws at a place, or is called there and draws, runs in a process that is started bare."""
     draws = [d for stream in program_streams(parameters, program).values() for d in stream.draws]
     mine = [d for d in draws if place in (d.call.place, d.site)]
@@ -104,7 +107,7 @@ def _never(finding: Finding, name: str, tree: Tree, trees: Trees, streams: Strea
     return at_start(start, _line_in(finding, start), [(name, f"({SEED})")]) if start is not None else None
 
 
-def _own_argument(finding: Finding, tree: Tree, parameters: Mapping[str, Any], program: Program) -> Fix | None:
+def _own_argument(finding: Finding, tree: Tree, parameters: Seeds, program: Program) -> Fix | None:
     """A call that takes a seed of its own: `train_test_split(x, random_state=0)`."""
     call = tree.call_at(finding.place)
     facts = program.files.get(finding.place.path)
@@ -119,7 +122,7 @@ def _own_argument(finding: Finding, tree: Tree, parameters: Mapping[str, Any], p
     return unsafe(text, arguments.value(tree, given, SEED) if given else arguments.added(tree, call, text))
 
 
-def _beside(parameters: Mapping[str, Any], program: Program, name: str, draw: Place) -> Call | None:
+def _beside(parameters: Seeds, program: Program, name: str, draw: Place) -> Call | None:
     """The call that seeds another generator, plainly and before a draw."""
     found = program_streams(parameters, program)
     mine = next((s for s in found.values() if str(s.data["call"]).startswith(f"{name}(")), None)

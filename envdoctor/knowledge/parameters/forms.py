@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from envdoctor.core.findings import Severity as Severity
 from envdoctor.core.regexes import regex
+from envdoctor.core.target import Platform as Platform
 
 _BOUND = r"\s*(?:<|>=)\d+(?:\.\d+)*\s*"
 _BOUNDS = regex(rf"{_BOUND}(?:,{_BOUND})*")
@@ -55,7 +56,6 @@ Bounds = Annotated[str, Form("bounds of releases, such as >=2.7,<2.10", _BOUNDS.
 Versions = dict[str, Bounds]
 """Component (`torch`, `rocm`, `cuda`, `nccl`) -> releases."""
 Scalar = str | bool | int | float
-Platform = Literal["cuda", "rocm"]
 Needs = Literal["nothing", "seeds", "determinism"]
 """What a program has to ask for before a finding is made: nothing at all, seeds, or determinism."""
 
