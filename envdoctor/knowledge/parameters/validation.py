@@ -65,7 +65,7 @@ class Checker:
             self.value(value, record.types[name], (*key, name))
         missing = [name for name in record.types if name in record.required and name not in table]
         if missing:
-            others = f", and so are {', '.join(missing[1:])}" if missing[1:] else ""
+            others = f", and so {'are' if missing[2:] else 'is'} {', '.join(missing[1:])}" if missing[1:] else ""
             raise self.fault((*key, missing[0]), f"missing{others}")
 
     def value(self, value: object, kind: Any, key: Key) -> None:
