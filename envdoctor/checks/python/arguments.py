@@ -24,7 +24,7 @@ RELEASE = regex(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """What stands beside the mode on its command line, and in the environment that the same file gives it."""
     launches = context.facts.launches
-    for data in cast("OptionArguments", rule.parameters)["arguments"]:
+    for data in cast("OptionArguments", rule.parameters).get("arguments", ()):
         asking = [launch for launch in launches if _asks(launch, data)]
         if asking:
             release = _release(launches)

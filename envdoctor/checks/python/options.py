@@ -43,7 +43,7 @@ def options_of(rule: Rule) -> Table[Option]:
     """The options of a rule, made once."""
     known = _KEPT.get(rule.id)
     if known is None or known[0] is not rule.parameters:
-        known = _KEPT[rule.id] = (rule.parameters, Table(_parameters(rule)["option"]))
+        known = _KEPT[rule.id] = (rule.parameters, Table(_parameters(rule).get("option", ())))
     return known[1]
 
 
@@ -67,7 +67,7 @@ def _program(rule: Rule, context: Context, program: Program) -> Iterator[Finding
             if _speaks(data["needs"], asked) and not _other_branch(step, wish) and not _taken_back(step, program):
                 yield _option(rule, context, step.call, data, wish, asked)
     parameters = _parameters(rule)
-    precise = (*parameters["precision_old"], *parameters["precision_new"])
+    precise = (*parameters.get("precision_old", ()), *parameters.get("precision_new", ()))
     yield from _mixed(rule, context, [s.call for s in program.chosen(precise.__contains__)])
 
 
@@ -154,10 +154,10 @@ def _taken_back(step: Step, program: Program) -> bool:
 def _mixed(rule: Rule, context: Context, calls: Sequence[Call]) -> Iterator[Finding]:
     """Precision set by the old attributes and by the new ones."""
     parameters = _parameters(rule)
-    if not fits_target("", parameters["precision_versions"], context.target, True):
+    if not fits_target("", parameters.get("precision_versions"), context.target, True):
         return
-    new = [c for c in calls if c.kind == "assign" and named(c.name, parameters["precision_new"])]
-    old = [c for c in calls if named(c.name, parameters["precision_old"]) and not _guarded(c)]
+    new = [c for c in calls if c.kind == "assign" and named(c.name, parameters.get("precision_new", ()))]
+    old = [c for c in calls if named(c.name, parameters.get("precision_old", ())) and not _guarded(c)]
     if not new or not old:
         return
     if not any(not exclusive(o.branch, n.branch) and not _guarded(n) for o in old for n in new):
@@ -208,7 +208,7 @@ def _only_step(step: Step, wish: Wishes, program: Program) -> bool:
 def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
     """Variables that switch such an option on, where this file or what it launches asks for determinism."""
     settings = [s for s in checks.judged(context.facts.settings) if s.op in ("set", "default")]
-    for data in _parameters(rule)["environment"]:
+    for data in _parameters(rule).get("environment", ()):
         for setting in settings:
             if setting.name != data["name"] or not _has_value(setting.value.known, data):
                 continue

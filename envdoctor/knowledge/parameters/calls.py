@@ -147,7 +147,7 @@ class EnvironmentOption(_EnvironmentOptions):
     """The way out."""
 
 
-class Options(Common):
+class Options(Common, total=False):
     """`python.options`: options that cost reproducibility."""
 
     option: list[Option]
@@ -213,14 +213,14 @@ class DeterministicMode(TypedDict):
     """Variables that it refuses."""
 
 
-class OptionArguments(Common):
+class OptionArguments(Common, total=False):
     """`python.option_arguments`: what the deterministic mode of a program refuses beside it."""
 
     arguments: list[DeterministicMode]
     """Deterministic modes of programs."""
 
 
-class OptionBuilds(Common):
+class OptionBuilds(Common, total=False):
     """`python.option_builds`: such options in builds and configuration files."""
 
     fast_math: RegexWithGroup
