@@ -69,7 +69,7 @@ class _RuleOptions(TypedDict, total=False):
     parameters: dict[str, Any]
     """What the check compares with."""
     triggers: Texts
-    """Texts of which one stands in every file that the rule may speak about; the names of the catalogue are."""
+    """Texts of which one stands in every file that the rule speaks about, where that is no name of the catalogue."""
     exceptions: str
     """Where it says nothing, and why."""
     evidence: Texts
@@ -84,7 +84,7 @@ class _RuleOptions(TypedDict, total=False):
 
 class _RuleFile(_RuleOptions):
     id: str
-    """`ED` and a number, which no other rule has: those of envdoctor leave ED950 to ED999 to users."""
+    """`ED` and a number that no other rule has."""
     name: str
     """Its name: small letters and hyphens."""
     title: str

@@ -66,7 +66,7 @@ call = "random.seed(seed)"
         ('check = "observation"\nparameters.test = "nvls"', "parameters.sm_since: missing, and so is nccl_since"),
         ('check = "name"', "mine.toml: parameters.verdicts: missing\n"),
         ('check = "name"\nparameters.verdict = ["ghost"]', "mine.toml:14: parameters.verdict: unknown key (did you mean ver"),
-        ('check = "name"\nparameters.verdicts = "ghost"', "mine.toml:14: parameters.verdicts: expected a list of one of"),
+        ('check = "name"\nparameters.verdicts = "ghost"', "mine.toml:14: parameters.verdicts: expected a list of words"),
         (
             'check = "name"\n[parameters]\nverdicts = [\n  "ghost",\n  "ghots",\n]',
             "mine.toml:17: parameters.verdicts[2]: 'ghots' is not one of ghost, ",

@@ -14,7 +14,9 @@ from envdoctor.knowledge.rule_errors import Key, RuleKeyError
 
 WORDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table",
          list: "a list"}  # fmt: skip
-MANY = {"a string": "strings", "a table": "tables", "a list of strings": "lists of strings"}
+PLAIN = "a string, a number, true or false"
+MANY = {"a string": "strings", "a table": "tables", "a list of strings": "lists of strings",
+        PLAIN: "strings, numbers, true or false"}  # fmt: skip
 """One -> several."""
 
 
@@ -144,9 +146,11 @@ def described(kind: Any) -> str:
     if origin is Literal:
         return f"one of {', '.join(inner)}"
     if origin in (Union, types.UnionType):
+        if set(inner) == {str, bool, int, float}:
+            return PLAIN
         return " or ".join(dict.fromkeys(described(one) for one in inner))
     if origin is list:
-        one = described(inner[0])
+        one = described(inner[0]).replace("one of", "words among")
         return f"a list of {MANY.get(one, one)}"
     if origin is dict:
         if inner[1] is Any:
