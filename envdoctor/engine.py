@@ -78,7 +78,7 @@ def triggers(rules: Iterable[Rule], catalog: Catalog) -> Triggers:
     """Tokens that make a file worth reading for some rules: of rules and variables, and of entries of programs."""
     rules = list(rules)
     names = {t.encode() for rule in rules for t in rule.triggers} | set(catalog.triggers())
-    entries = {t.encode() for rule in rules for t in rule.parameters.get("entry_triggers", ())}
+    entries = {t.encode() for rule in rules for t in rule.common.get("entry_triggers", ())}
     return Triggers(shortest(names), tuple(sorted(entries)))
 
 
@@ -90,7 +90,7 @@ def shortest(tokens: Iterable[bytes]) -> tuple[bytes, ...]:
 
 def _follows(rule: Rule) -> bool:
     """Whether a rule looks at Python programs."""
-    return any(code.startswith("python.") for code in rule.code) or "entry_triggers" in rule.parameters
+    return any(code.startswith("python.") for code in rule.code) or "entry_triggers" in rule.common
 
 
 def unknown_selectors(rulebook: Rulebook, words: Iterable[str]) -> list[str]:
@@ -214,7 +214,7 @@ class Engine:
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
-        exempt = {r.name for r in self.rules if r.parameters.get("unless_private")}
+        exempt = {r.name for r in self.rules if r.common.get("unless_private")}
         private = self.project.private.among({f.variable for f in found if f.name in exempt and f.variable})
         return [f for f in found if not (f.name in exempt and f.variable in private)]
 

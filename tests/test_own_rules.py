@@ -9,7 +9,7 @@ import pytest
 from support import ROOT, envdoctor
 
 from envdoctor.knowledge import own_files
-from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import load_rulebook
 
 Tree = Callable[[Mapping[str, str]], Path]
@@ -28,7 +28,7 @@ fix = "f"
 GHOST = (ROOT / "rules" / "names" / "ghost-variable.toml").read_text(encoding="utf-8")
 
 
-def rule(rule_id: str = "ED950", name: str = "our-rule", check: str = "own", rest: str = "") -> str:
+def rule(rule_id: str = "ED950", name: str = "our-rule", check: str = "value", rest: str = "") -> str:
     return HEAD.format(id=rule_id, name=name, check=check).lstrip() + rest
 
 
@@ -52,8 +52,10 @@ VARIABLE = '[variable.NCCL_OUR_FORK_FLAG]\nkind = "int"\nsummary = "s"\nread_by.
     [
         (rule(), "valid    x.toml: rule ED950 our-rule, 0 examples"),
         (VARIABLE, "valid    x.toml: 1 variable"),
-        (rule().replace("severity", "severty"), "invalid  x.toml: severty: unknown key (did you mean severity?)"),
-        (rule(check="regex"), "invalid  x.toml: check: 'regex' is not one of"),
+        (rule().replace("severity", "severty"), "invalid  x.toml:4: severty: unknown key (did you mean severity?)"),
+        (rule(check="regex"), "invalid  x.toml:7: check: 'regex' is not one of"),
+        (rule(check="own"), "invalid  x.toml:7: check: 'own' is not one of name, value, "),
+        (rule().replace("check =", "code ="), "invalid  x.toml:7: code: only rules of envdoctor name code"),
         (rule().replace('why = "w"\n', ""), "invalid  x.toml: why: missing"),
         (rule(rule_id="ED101"), "invalid  x.toml: id: ED101 is already taken by envdoctor's own"),
         (rule(name="bad-value"), "invalid  x.toml: name: bad-value is already taken by envdoctor's own"),
@@ -65,13 +67,13 @@ VARIABLE = '[variable.NCCL_OUR_FORK_FLAG]\nkind = "int"\nsummary = "s"\nread_by.
         (f'{VARIABLE}value = {{ type = "int", range = [0, 9] }}\n',
          "invalid  x.toml: variable.NCCL_OUR_FORK_FLAG.value.parser: missing: int is judged only where it is known how it"),
         (rule(rest='\n[parameters]\nstream = "apis:streems"\n'),
-         "invalid  x.toml: parameters.stream: no table of rules/apis/ is called streems (did you mean streams?)"),
-        (rule(rest=example("bad", "export A=1\n")), "invalid  x.toml: example 1: expect:"),
-        (rule(rest=example("bad", "export A=1\n", '{ variable = "A" }')), "x.toml: example 1: expect: line: expected"),
-        (rule(rest=example("good", "", more='target = "rocn-6"\n')), "invalid  x.toml: example 1: target: "),
-        (rule(rest=example("good", "").replace("a.sh", "../a.sh")), "x.toml: example 1: file: expected a path inside"),
-        (rule(rest=example("good", "").replace("a.sh", "/tmp/a")), "x.toml: example 1: file: expected a path inside"),
-        (rule(rest=example("good", "", more='files = [{ file = "../b", code = "" }]\n')), "file: expected a path"),
+         "parameters.stream: no table of rules/apis/ is called streems (did you mean streams?)"),
+        (rule(rest=example("bad", "export A=1\n")), "invalid  x.toml:12: example[1].expect: a bad example says what"),
+        (rule(rest=example("bad", "export A=1\n", '{ variable = "A" }')), "x.toml:18: example[1].expect[1].line: missing"),
+        (rule(rest=example("good", "", more='target = "rocn-6"\n')), "invalid  x.toml:17: example[1].target: "),
+        (rule(rest=example("good", "").replace("a.sh", "../a.sh")), "x.toml:14: example[1].file: expected a path inside"),
+        (rule(rest=example("good", "").replace("a.sh", "/tmp/a")), "x.toml:14: example[1].file: expected a path inside"),
+        (rule(rest=example("good", "", more='files = [{ file = "../b", code = "" }]\n')), "x.toml:17: example[1].files[1].file: expected a path"),
     ],
 )  # fmt: skip
 def test_validation_names_file_and_key(tree: Tree, content: str, says: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 from envdoctor.knowledge import files as rulefiles
 from envdoctor.knowledge.files import load_compiled, rule_paths, rules_dir, suggestion
@@ -36,7 +37,7 @@ class Counted:
 
 
 def test_the_rules_folder_of_this_checkout() -> None:
-    assert rules_dir() == Path(rulefiles.__file__).parent.parent / "rules"
+    assert rules_dir() == ROOT / "rules"
     assert {path.name for path in rule_paths("catalog")} >= {"nccl.toml", "rccl.toml", "torch.toml"}
 
 

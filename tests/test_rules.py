@@ -12,8 +12,9 @@ from envdoctor.analysis.project import open_project
 from envdoctor.engine import Engine, one_fault_one_finding, triggers
 from envdoctor.knowledge import rulebook
 from envdoctor.knowledge.catalog.load import load_catalog
-from envdoctor.knowledge.kinds import RuleError
-from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook, rule_from
+from envdoctor.knowledge.rule_check import check_shipped
+from envdoctor.knowledge.rule_errors import RuleError
+from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
 from envdoctor.project.config import load
 from envdoctor.project.discovery import find
@@ -67,7 +68,7 @@ def test_every_rule_has_bad_and_good_examples(rule: Rule) -> None:
 
 GOOD = {
     "id": "ED999", "name": "a-rule", "title": "t", "severity": "warning", "confidence": "high", "level": "hygiene",
-    "check": "name", "since": "1", "why": "w", "fix": "f",
+    "code": "values.grammar", "since": "1", "why": "w", "fix": "f",
 }  # fmt: skip
 
 
@@ -76,22 +77,25 @@ GOOD = {
     [
         ({"severty": "error"}, "severty: unknown key (did you mean severity?)"),
         ({"severity": "fatal"}, "severity: 'fatal' is not one of"),
-        ({"triggers": "NCCL"}, "triggers: expected list, got str"),
-        ({"example": [{"kind": "bad", "file": "a.sh"}]}, "example 1: expect:"),
-        ({"example": [{"kind": "maybe"}]}, "example 1: kind:"),
-        ({"check": "regex"}, "check: 'regex' is not one of"),
+        ({"triggers": "NCCL"}, "triggers: expected a list of strings, got a string"),
+        ({"example": [{"kind": "bad", "file": "a.sh"}]}, "example[1].expect: "),
+        ({"example": [{"kind": "maybe"}]}, "example[1].kind: 'maybe' is not one of bad, good"),
+        ({"check": "name"}, "check: unknown key"),
+        ({"code": "values.gramar"}, "code: 'values.gramar' is not known (did you mean values.grammar?)"),
+        ({"code": []}, "code: expected a list with something in it"),
+        ({"code": ["python.seeds", "values.grammar"]}, "parameters.seeds_unseen: missing, and so are seeds_nothing, "),
     ],
 )
 def test_bad_rule_names_file_and_key(change: dict[str, object], says: str) -> None:
     with pytest.raises(RuleError) as error:
-        rule_from({**GOOD, **change}, "names/a-rule.toml")
+        check_shipped({**GOOD, **change}, "names/a-rule.toml")
     assert str(error.value).startswith("names/a-rule.toml: ")
     assert says in str(error.value)
 
 
 def test_missing_key_is_named() -> None:
     with pytest.raises(RuleError, match="why: missing"):
-        rule_from({k: v for k, v in GOOD.items() if k != "why"}, "x.toml")
+        check_shipped({k: v for k, v in GOOD.items() if k != "why"}, "x.toml")
 
 
 def test_two_rules_cannot_share_a_name() -> None:

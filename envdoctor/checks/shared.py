@@ -6,7 +6,7 @@ Each part is made when it is first asked for, keeps what it found itself, and en
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.rulebook import Rule
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from envdoctor.checks.python.intent import Intents
     from envdoctor.checks.python.patterns import Table
     from envdoctor.checks.python.streams import Streams
+    from envdoctor.knowledge.parameters.calls import Option, Options
+    from envdoctor.knowledge.parameters.seeds import Seeds
 
 
 class Shared:
@@ -25,7 +27,7 @@ class Shared:
     def __init__(self, catalog: Catalog, entry_points: EntryPoints | None = None) -> None:
         self.catalog = catalog
         self.entry_points = entry_points
-        self._options: dict[str, Table] = {}
+        self._options: dict[str, Table[Option]] = {}
         self._streams: dict[str, Streams] = {}
 
     @cached_property
@@ -42,12 +44,12 @@ class Shared:
 
         return Intents()
 
-    def options(self, rule: Rule) -> Table:
+    def options(self, rule: Rule) -> Table[Option]:
         """The options that a rule lists."""
         if rule.id not in self._options:
             from envdoctor.checks.python.patterns import Table
 
-            self._options[rule.id] = Table(rule.parameters["option"])
+            self._options[rule.id] = Table(cast("Options", rule.parameters).get("option", ()))
         return self._options[rule.id]
 
     def streams(self, rule: Rule) -> Streams:
@@ -55,5 +57,5 @@ class Shared:
         if rule.id not in self._streams:
             from envdoctor.checks.python.streams import Streams
 
-            self._streams[rule.id] = Streams(rule.parameters)
+            self._streams[rule.id] = Streams(cast("Seeds", rule.parameters))
         return self._streams[rule.id]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from envdoctor.core.numbers import counted
 from envdoctor.knowledge.catalog.model import CatalogError
-from envdoctor.knowledge.kinds import RuleError
+from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.reports.base import printable
 

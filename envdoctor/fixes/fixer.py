@@ -10,7 +10,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.project import Project
 from envdoctor.core.facts import FileFacts, Place, Setting
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from envdoctor.fixes.notebook import Program
     from envdoctor.fixes.python.seeds import Training
     from envdoctor.fixes.python.tree import Tree
+    from envdoctor.knowledge.parameters.seeds import Seeds
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
 """A line that is a comment in one of the languages we edit."""
@@ -351,7 +352,7 @@ class Fixer:
             from envdoctor.checks.python.streams import Streams
             from envdoctor.knowledge.rulebook import load_rulebook
 
-            self._streams = Streams(load_rulebook().named("unseeded-rng").parameters)
+            self._streams = Streams(cast("Seeds", load_rulebook().named("unseeded-rng").parameters))
         return Training(self._streams.parameters, timeline, self._streams.of(timeline))
 
 

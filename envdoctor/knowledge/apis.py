@@ -15,6 +15,14 @@ REFERENCE = "apis:"
 """How the value of a parameter begins that names a table of `rules/apis/`."""
 
 
+class UnknownTableError(ValueError):
+    """A parameter that names a table which is not there; the message names the nearest one."""
+
+    def __init__(self, key: str, said: str) -> None:
+        super().__init__(said)
+        self.key = key
+
+
 def build(paths: list[Path]) -> dict[str, Any]:
     """One table from the files: lists of the same name are joined. Errors of reading and of TOML pass."""
     from envdoctor.knowledge.files import parse_toml
@@ -38,7 +46,7 @@ def _joined(known: Any, value: Any, where: str) -> Any:
 
 
 def with_tables(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a rule, with the tables in place of their names. `ValueError` names key and nearest table."""
+    """The parameters of a rule, with the tables in place of their names. `UnknownTableError`: one has no table."""
     return {key: table_of(key, value) if _names_table(value) else value for key, value in parameters.items()}
 
 
@@ -53,7 +61,7 @@ def table_of(key: str, value: str) -> Any:
     if name not in tables:
         from envdoctor.knowledge.files import suggestion
 
-        raise ValueError(f"{key}: no table of rules/apis/ is called {name}{suggestion(name, list(tables))}")
+        raise UnknownTableError(key, f"no table of rules/apis/ is called {name}{suggestion(name, list(tables))}")
     return tables[name]
 
 

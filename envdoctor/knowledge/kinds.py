@@ -8,12 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from envdoctor.core.errors import UserError
 from envdoctor.knowledge.files import suggestion
-
-
-class RuleError(UserError):
-    """A rule file that cannot be used; the message names the file and the key."""
+from envdoctor.knowledge.rule_errors import RuleKeyError
 
 
 class Kind(NamedTuple):
@@ -65,12 +61,14 @@ def kind_codes(check: str, parameters: Mapping[str, Any], where: str) -> tuple[t
     """The codes that a kind and its parameters mean, and the parameters without the one that chose."""
     kind = KINDS.get(check)
     if kind is None:
-        raise RuleError(f"{where}: check: {check!r} is not one of {', '.join(KINDS)}{suggestion(check, list(KINDS))}")
+        raise RuleKeyError(
+            where, ("check",), f"{check!r} is not one of {', '.join(KINDS)}{suggestion(check, list(KINDS))}"
+        )
     if not kind.chooser:
         return kind.codes[""], parameters
     chosen = parameters.get(kind.chooser)
     if not isinstance(chosen, str) or chosen not in kind.codes:
         said = f"{chosen!r} is not" if kind.chooser in parameters else "missing: write"
         close = suggestion(chosen, list(kind.codes)) if isinstance(chosen, str) else ""
-        raise RuleError(f"{where}: parameters.{kind.chooser}: {said} one of {', '.join(kind.codes)}{close}")
+        raise RuleKeyError(where, ("parameters", kind.chooser), f"{said} one of {', '.join(kind.codes)}{close}")
     return kind.codes[chosen], {key: value for key, value in parameters.items() if key != kind.chooser}

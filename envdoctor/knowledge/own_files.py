@@ -12,8 +12,10 @@ from envdoctor.core.records import dataclass
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.files import rules_dir, suggestion
-from envdoctor.knowledge.kinds import RuleError
-from envdoctor.knowledge.rulebook import Example, Rule, Rulebook, load_rulebook, rule_from
+from envdoctor.knowledge.rule_check import check_own, check_shipped
+from envdoctor.knowledge.rule_errors import Key, RuleError, RuleKeyError
+from envdoctor.knowledge.rulebook import Example, Rule, Rulebook, load_rulebook, made, rule_from
+from envdoctor.knowledge.toml_lines import located
 
 Kind = Literal["rule", "catalogue"]
 SECTIONS = ("library", "prefix", "parser", "variable")
@@ -41,19 +43,28 @@ def read(path: Path) -> OwnFile:
     except (OSError, ValueError) as error:  # ValueError: no name of a file
         raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
-        content = tomli.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        content = tomli.loads(text)
     except (ValueError, RecursionError) as error:  # more digits or brackets than the parser takes, too
         said = "nested too deep" if isinstance(error, RecursionError) else error
         raise RuleError(f"{path}: not valid TOML: {said}") from error
     if kind_of(content, path) == "rule":
-        rule = rule_from(content, str(path), own=not _is_shipped(path))
-        for number, example in enumerate(rule.examples, 1):
-            check_example(example, f"{path}: example {number}")
+        with located(text):
+            rule = _rule(content, path)
+            for number, example in enumerate(rule.examples):
+                check_example(example, str(path), ("example", number))
         return OwnFile(path, "rule", content, rule)
     from envdoctor.knowledge.catalog.schema import check_file
 
     check_file(content, str(path))
     return OwnFile(path, "catalogue", content)
+
+
+def _rule(content: Mapping[str, Any], path: Path) -> Rule:
+    if _is_shipped(path):
+        check_shipped(content, str(path))
+        return rule_from(content)
+    return made(content, *check_own(content, str(path)))
 
 
 def _is_shipped(path: Path) -> bool:
@@ -72,22 +83,24 @@ def kind_of(content: Mapping[str, Any], path: Path) -> Kind:
     raise RuleError(f"{path}: {first}: neither a key of a rule nor a table of the catalogue{hint}")
 
 
-def check_example(example: Example, where: str) -> None:
-    """What can be told of an example without running it."""
+def check_example(example: Example, where: str, key: Key) -> None:
+    """What can be told of an example at `key` without running it."""
     from envdoctor.core.target import TargetError
     from envdoctor.knowledge.targets.given import parse_target
 
-    for name in (example.file, *(f.get("file", "") for f in example.files)):
+    paths = [((*key, "file"), example.file)]
+    paths += [((*key, "files", index, "file"), file["file"]) for index, file in enumerate(example.files)]
+    for there, name in paths if not example.node else ():
         path = PurePosixPath(name)
-        if not example.node and (not name or path.is_absolute() or ".." in path.parts):
-            raise RuleError(f"{where}: file: expected a path inside the example, got {name!r}")
-    for expected in example.expect:
-        if not example.node and not isinstance(expected.get("line"), int):
-            raise RuleError(f"{where}: expect: line: expected a number")
+        if not name or path.is_absolute() or ".." in path.parts:
+            raise RuleKeyError(where, there, f"expected a path inside the example, got {name!r}")
+    for index, expected in enumerate(example.expect):
+        if not example.node and "line" not in expected:
+            raise RuleKeyError(where, (*key, "expect", index, "line"), "missing")
     try:
         parse_target(example.target) if example.target else None
     except TargetError as error:
-        raise RuleError(f"{where}: target: {error}") from error
+        raise RuleKeyError(where, (*key, "target"), str(error)) from error
 
 
 def together(files: Sequence[OwnFile]) -> tuple[Rulebook, Catalog]:

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.checks.node import common as observations
-from envdoctor.checks.node.common import Seen, listed, test_of
+from envdoctor.checks.node.common import Seen, listed
 from envdoctor.checks.node.libraries import release_of
 from envdoctor.checks.node.rocm import gfx_of
+from envdoctor.checks.registry import codes_of, function
 from envdoctor.core.facts import Observation, Place, Setting, Value
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.node.probes.keys import KEYS, fits
 from envdoctor.node.probes.libraries.library import version_of_code
 
-test_of.__test__ = False  # type: ignore[attr-defined]  (not one of pytest's)
-RULES = {rule.parameters["test"]: rule for rule in load_rulebook() if rule.check == "observation"}
+RULES = {code.removeprefix("node."): rule for rule in load_rulebook() for code in codes_of(rule, ("node",))}
 Facts = Mapping[str, Any]
 """Key -> value, or {item: value} for a key that is stated once per item."""
 
@@ -43,7 +43,7 @@ def said(test: str, facts: Facts, environment: Mapping[str, str] | None = None) 
         Setting("set", name, Value("literal", value), place(), "process-environment", order)
         for order, (name, value) in enumerate((environment or {}).items())
     ]
-    told = test_of(test)(Seen(list(observed(facts)), settings, rule.parameters))
+    told = function(f"node.{test}")(Seen(list(observed(facts)), settings, rule.parameters))
     return [(t.severity or rule.severity, t.message) for t in told]
 
 
@@ -57,10 +57,10 @@ def test_every_rule_about_nodes_has_its_test_and_line() -> None:
     probes = {name for _, names in SECTIONS for name in names}
     assert len(RULES) == 20
     for name, rule in RULES.items():
-        assert callable(test_of(name))
+        assert callable(function(f"node.{name}"))
         assert rule.parameters["probe"] in probes, rule.name
     with pytest.raises(LookupError):
-        test_of("no_such_test")
+        function("node.no_such_test")
 
 
 @pytest.mark.parametrize("test", sorted(RULES))
@@ -442,7 +442,7 @@ def test_a_conf_file_acts_where_nothing_was_set_before() -> None:
     for path, names in (("/home/user/.nccl.conf", ["NCCL_ALGO", "NCCL_PROTO"]), ("/etc/nccl.conf", ["NCCL_PROTO"])):
         settings += [Setting("default", n, Value("literal", "x"), place(path), "conf-file", 1) for n in names]
     seen = Seen(list(observed({"ccl.kind": "nccl", "ccl.conf_file": files})), settings)
-    home, etc, empty = (told.message for told in test_of("conf_file")(seen))
+    home, etc, empty = (told.message for told in function("node.conf_file")(seen))
     assert "in force: it sets NCCL_PROTO inside" in home
     assert "all that it names is set before it" in etc
     assert "sets nothing that is known" in empty

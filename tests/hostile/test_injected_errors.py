@@ -16,11 +16,11 @@ from node_trees import NODES, judged
 
 import envdoctor
 from envdoctor.analysis.target import hints as targets_hints
-from envdoctor.checks import context as checks
+from envdoctor.checks import registry as checks
+from envdoctor.cli import rule_examples
 from envdoctor.cli.main import main
 from envdoctor.core.findings import Finding
 from envdoctor.fixes.fixer import Fixer
-from envdoctor.knowledge import own_files
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.readers.registry import READERS
@@ -130,8 +130,8 @@ def test_a_rule_that_fails(
 
         return check
 
-    monkeypatch.setattr(checks, "run", failing(checks.run))
-    monkeypatch.setattr(checks, "run_unit", failing(checks.run_unit))
+    monkeypatch.setattr(checks, "in_file", failing(checks.in_file))
+    monkeypatch.setattr(checks, "in_unit", failing(checks.in_unit))
     status, report, told = scan(root, *words)
     assert status == 2
     assert f"by {rule.name}: InjectedError in " in told
@@ -224,9 +224,9 @@ def test_ignore_comments_are_not_called_unused(tmp_path: Path, scan: Scan, monke
     root = tmp_path / "project"
     root.mkdir()
     (root / "run.sh").write_text(f"export {GHOST}=1  # envdoctor: ignore[ghost-variable]\n")
-    real = checks.run
+    real = checks.in_file
     monkeypatch.setattr(
-        checks, "run", lambda rule, context: unforeseen() if rule.id == "ED101" else real(rule, context)
+        checks, "in_file", lambda rule, context: unforeseen() if rule.id == "ED101" else real(rule, context)
     )
     status, report, _ = scan(root, "--fix")
     assert (status, keys(report)) == (2, set())
@@ -254,8 +254,11 @@ def test_a_rule_that_fails_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     before = judged(node)
     assert before.errors == []
     name = next(f.name for f in before.findings if f.name in {rule.name for rule in load_rulebook()})
-    real = checks.run
-    monkeypatch.setattr(checks, "run", lambda rule, context: unforeseen() if rule.name == name else real(rule, context))
+    for asked in ("in_file", "in_unit", "on_node"):
+        real = getattr(checks, asked)
+        monkeypatch.setattr(
+            checks, asked, lambda rule, *r, real=real: unforeseen() if rule.name == name else real(rule, *r)
+        )
     after = judged(node)
     assert [f for f in before.findings if f.name != name] == [f for f in after.findings if f.name != name]
     assert [error for error in after.errors if f"by {name}: InjectedError in " in error] == after.errors != []
@@ -265,8 +268,8 @@ def test_an_example_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`rules --test`: silence because of an error is no success."""
     rule = load_rulebook().named("ghost-variable")
     good = rule._replace(examples=tuple(e for e in rule.examples if e.kind == "good")[:1])
-    monkeypatch.setattr(checks, "run", lambda rule, context: unforeseen())
-    (outcome,) = own_files.try_examples(good, load_rulebook(), load_catalog())
+    monkeypatch.setattr(checks, "in_file", lambda rule, context: unforeseen())
+    (outcome,) = rule_examples.try_examples(good, load_rulebook(), load_catalog())
     assert (outcome.failed, outcome.missing, outcome.surplus) == (True, (), ())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Unit
@@ -18,6 +19,9 @@ from envdoctor.core.numbers import number, whole
 from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.delivery import Inconsistent
 
 NODE_RANK = ("--node_rank", "--node-rank", "--machine_rank", "--machine-rank")
 _MARKS = regex(r"rank|ray start", re.IGNORECASE)
@@ -49,7 +53,8 @@ def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 def _matters(rule: Rule, name: str, context: UnitContext) -> bool:
     """Whether nodes have to agree on a variable: not on devices, interfaces and what is told."""
-    return judged(name, context) is not None and name not in rule.parameters["per_node"] and not TELLS.search(name)
+    per_node = cast("Inconsistent", rule.parameters)["per_node"]
+    return judged(name, context) is not None and name not in per_node and not TELLS.search(name)
 
 
 def _nodes(rule: Rule, context: UnitContext) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ parameters. Only order that is certain counts: the steps of a program as it runs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Step, Unit
@@ -21,6 +21,9 @@ from envdoctor.core.regexes import regex
 from envdoctor.knowledge.catalog.model import Variable
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.project.files import is_test
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.delivery import Calls, TooLate
 
 _RANK_ZERO = regex(
     r"(?<![\w.])(?:\w+\.)*(?:(?:global_|world_|local_|node_)?rank|get_(?:global_|local_)?rank\(\)|LOCAL_RANK|RANK)(?!\w)"
@@ -68,7 +71,7 @@ def _judge(
     step = steps[at]
     fact = step.fact
     assert isinstance(fact, Setting)
-    calls = _calls(rule)
+    calls = cast("TooLate", rule.parameters)["calls"]
     if variable.read_at == "process-start":
         if not _for_children(context.unit, calls["children"]) and not _given_at_start(fact.name, context):
             yield _at_start(rule, fact, variable)
@@ -85,11 +88,6 @@ def _judge(
                       evidence=variable.evidence)  # fmt: skip
 
 
-def _calls(rule: Rule) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = rule.parameters["calls"]
-    return found
-
-
 def _is_one_of(fact: object, names: Sequence[str]) -> bool:
     """Whether a fact is a call by one of some names; `a.*` stands for all of a module, `?.a` for a method."""
     if not isinstance(fact, Call) or fact.kind != "call":
@@ -104,7 +102,7 @@ def _is_one_of(fact: object, names: Sequence[str]) -> bool:
     return False
 
 
-def _reader_before(stage: str, steps: Sequence[Step], at: int, calls: Mapping[str, Any]) -> Call | None:
+def _reader_before(stage: str, steps: Sequence[Step], at: int, calls: Calls) -> Call | None:
     """The call before a step by which the library has read the variable for sure; None: there is none."""
     if stage not in STAGES:
         return None
@@ -127,7 +125,7 @@ def _reader_before(stage: str, steps: Sequence[Step], at: int, calls: Mapping[st
 _OF_NCCL = ("process-group", "first-communicator", "each-communicator")
 
 
-def _reaches(stage: str, call: Call, calls: Mapping[str, Any]) -> bool:
+def _reaches(stage: str, call: Call, calls: Calls) -> bool:
     """Whether a call brings the program to the point where variables of a stage are read."""
     if stage == "process-group":
         return _is_one_of(call, calls["process-group"])
@@ -136,12 +134,13 @@ def _reaches(stage: str, call: Call, calls: Mapping[str, Any]) -> bool:
         return _is_one_of(call, calls["communicator"]) or (eager and _is_one_of(call, calls["process-group"]))
     if stage in ("first-gemm", "first-conv"):
         forward = call.name.endswith("()") and _MODULE.match(call.name) and _ON_DEVICE.search(call.name)
-        return bool(forward) or _is_one_of(call, calls[stage])
+        wanted = calls["first-gemm"] if stage == "first-gemm" else calls["first-conv"]
+        return bool(forward) or _is_one_of(call, wanted)
     if stage in ("runtime-init", "allocator-init"):
         moved = call.name.endswith(".to") and any(_is_device(a.literal) for a in call.arguments)
         started = _is_one_of(call, calls["allocator-init"]) or moved or _on_device(call)
         return started or (stage == "runtime-init" and _is_one_of(call, calls["runtime-init"]))
-    return _is_one_of(call, calls[stage])
+    return _is_one_of(call, calls["backend-start"])
 
 
 def _on_device(call: Call) -> bool:
@@ -162,7 +161,7 @@ def _uses_nccl(call: Call) -> bool:
     return not isinstance(text, str) or "nccl" in text.lower() or text == ""
 
 
-def _another_follows(steps: Sequence[Step], calls: Mapping[str, Any]) -> bool:
+def _another_follows(steps: Sequence[Step], calls: Calls) -> bool:
     """Another communicator is made later, which reads the variable anew."""
     return any(_is_one_of(s.fact, calls["another"]) or _is_one_of(s.fact, calls["process-group"]) for s in steps)
 

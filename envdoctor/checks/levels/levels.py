@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.analysis.process.starts import runs
@@ -26,6 +26,9 @@ from envdoctor.knowledge.intent import asking, command_asks
 from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.levels import MissingSettings
 
 GIVES = ("set", "default", "append", "pass")
 SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
@@ -60,6 +63,10 @@ def check(rule: Rule, context: checks.UnitContext) -> Iterator[Finding]:
             return
 
 
+def _parameters(rule: Rule) -> MissingSettings:
+    return cast("MissingSettings", rule.parameters)
+
+
 def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
     """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
     unit, entry_points = context.unit, context.entry_points
@@ -79,7 +86,7 @@ def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
         yield _job(rule, context, command, started, before)
     if unit.facts.kind in PYTHON and not _is_launched(unit, context.units):
         timeline = entry_points.timeline(unit.facts)
-        if timeline is not None and (place := _ranks_place(timeline, rule.parameters["ranks"])) is not None:
+        if timeline is not None and (place := _ranks_place(timeline, _parameters(rule)["ranks"])) is not None:
             yield _own_job(timeline, place, _unit_settings(context), context)
 
 
@@ -179,7 +186,7 @@ def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
 
 def _has_ranks(timeline: Timeline, command: Command, rule: Rule) -> bool:
     """Whether a program that a command starts has several ranks that talk through NCCL or RCCL."""
-    parameters = rule.parameters
+    parameters = _parameters(rule)
     names = list(parameters["ranks"])
     launchers = {command.launch.launcher, *(outer.launcher for outer in command.around)}
     if launchers & set(parameters["launchers"]):
@@ -203,7 +210,7 @@ def _other_backend(call: Call) -> bool:
     return any(isinstance(a.literal, str) and "nccl" not in a.literal.lower() for a in given)
 
 
-def _is_single(words: Sequence[str], parameters: Mapping[str, Any]) -> bool:
+def _is_single(words: Sequence[str], parameters: MissingSettings) -> bool:
     """Whether a command plainly starts one process."""
     counts = list(_values_after(words, parameters["counts"]))
     nodes = list(_values_after(words, parameters["nodes"]))

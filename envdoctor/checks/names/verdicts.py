@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envdoctor.checks.names import near
 from envdoctor.core.target import Target
 from envdoctor.knowledge.catalog.model import Catalog, Prefix, Reading, Variable
 from envdoctor.knowledge.catalog.releases import Library
 
-Kind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.names import VerdictKind
+
 OURS = ("cuda", "rocm")
 """The platforms whose settings are judged; Ascend's are real there and nobody's mistake elsewhere."""
 PARTS = (
@@ -23,7 +25,7 @@ PLATFORMS = {"cuda": "CUDA", "rocm": "ROCm", "ascend": "Ascend"}
 class Verdict(NamedTuple):
     """What is wrong with a name: the sentence, the way out, the real name if one is plain, and the evidence."""
 
-    kind: Kind
+    kind: VerdictKind
     message: str
     help: str = ""
     real: str | None = None

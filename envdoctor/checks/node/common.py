@@ -7,7 +7,6 @@ numbers and words that the function compares with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from envdoctor.checks.context import Context
 from envdoctor.core.facts import Observation, Place, Setting
@@ -37,7 +36,7 @@ class Seen:
 
     observations: Sequence[Observation]
     settings: Sequence[Setting] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     _by_key: dict[str, list[Observation]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.checks.node.libraries import parts, release_of, shown
 from envdoctor.core.facts import Observation, Place
 from envdoctor.core.findings import Related, Severity
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.node import PartitionMode, UnequalGpus
 
 RANK_COUNTS = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
 """Variables by which launchers tell how many ranks a node has."""
@@ -43,22 +47,22 @@ def ranks_here(seen: Seen) -> tuple[int, Place] | None:
 def partition_mode(seen: Seen) -> Iterator[Told]:
     """GPUs that are divided: each part is a GPU of its own, so the number of ranks and with it the bits change."""
     yield from _mig(seen)
+    known = cast("PartitionMode", seen.parameters)
     compute, memory = seen.text("gpu.compute_partition"), seen.text("gpu.memory_partition")
     count, physical, arch = seen.number("gpu.count"), seen.number("gpu.physical"), seen.text("gpu.arch")
-    divided = [w for w in (compute, memory) if w not in ("", "mixed", *seen.parameters["whole"])]
-    several = count > physical > 0 and not arch.startswith(tuple(seen.parameters["two_dies"]))
+    divided = [w for w in (compute, memory) if w not in ("", "mixed", *known["whole"])]
+    several = count > physical > 0 and not arch.startswith(tuple(known["two_dies"]))
     place = _place(seen, "gpu.device.compute_partition", "gpu.device.memory_partition", "gpu.count")
     if place is None or not (divided or several):
         return
     mode = ", ".join(divided) or "mode not told"
     message = f"{count} logical GPUs on {physical} packages ({mode}): one rank for each makes {count} ranks"
     message += ", and a sum over another number of ranks has other bits"
-    too_old = _before_partitions(seen)
+    too_old = _before_partitions(seen, known["rccl_since"])
     ranks = ranks_here(seen)
     meant = ranks is not None and ranks[0] == count
     if too_old:
-        first = seen.parameters["rccl_since"]
-        message += f"; the loaded RCCL {too_old} is older than {first}, the first that supports them"
+        message += f"; the loaded RCCL {too_old} is older than {known['rccl_since']}, the first that supports them"
     yield Told(message, place, "info" if meant and not too_old else None)
 
 
@@ -66,13 +70,13 @@ def _place(seen: Seen, *keys: str) -> Place | None:
     return next((o.place for key in keys if (o := seen.first(key))), None)
 
 
-def _before_partitions(seen: Seen) -> str:
+def _before_partitions(seen: Seen, first: str) -> str:
     """The release of a loaded RCCL that does not know partitions of this GPU; "" otherwise."""
     code = seen.value("ccl.loaded_version_code")
     if seen.text("ccl.kind") != "rccl" or not isinstance(code, int):
         return ""
     release = release_of(code)
-    return shown(release) if release < parts(seen.parameters["rccl_since"]) else ""
+    return shown(release) if release < parts(first) else ""
 
 
 def _mig(seen: Seen) -> Iterator[Told]:
@@ -85,7 +89,7 @@ def _mig(seen: Seen) -> Iterator[Told]:
 
 def unequal_gpus(seen: Seen) -> Iterator[Told]:
     """GPUs of one node that are not alike."""
-    for field, severity in seen.parameters["fields"].items():
+    for field, severity in cast("UnequalGpus", seen.parameters)["fields"].items():
         found = seen.all(f"gpu.device.{field}")
         counts = Counter(str(o.value) for o in found)
         if len(counts) < 2 or len(found) < seen.number("gpu.count"):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.checks.node.libraries import parts, release_of
 from envdoctor.core.findings import Severity
 from envdoctor.core.numbers import counted
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.node import MissingLink, Nvls
 
 
 def missing_link(seen: Seen) -> Iterator[Told]:
@@ -24,8 +28,9 @@ def missing_link(seen: Seen) -> Iterator[Told]:
     pairs = count * (count - 1) // 2
     # Cards that are joined by bridges in twos or fours lack most links in good order; a node where nearly every pair
     # has one, or whose GPUs come as one fully joined board, has lost them.
-    joined = arch in seen.parameters["one_board"] or (arch in seen.parameters["two_dies"] and count > physical)
-    severity: Severity | None = None if joined or len(missing) * seen.parameters["few"] <= pairs else "info"
+    chips = cast("MissingLink", seen.parameters)
+    joined = arch in chips["one_board"] or (arch in chips["two_dies"] and count > physical)
+    severity: Severity | None = None if joined or len(missing) * chips["few"] <= pairs else "info"
     examples = listed([f"{o.detail} ({o.value})" for o in missing])
     message = f"no {kind} in {counted(len(missing), 'pair')} of GPUs out of {pairs}: {examples}"
     yield Told(message, missing[0].place, severity)
@@ -33,11 +38,12 @@ def missing_link(seen: Seen) -> Iterator[Told]:
 
 def nvls(seen: Seen) -> Iterator[Told]:
     """NCCL may reduce in the NVSwitch, in an order that is not its own."""
+    known = cast("Nvls", seen.parameters)
     arch, count = re.fullmatch(r"sm_([0-9]+)", seen.text("gpu.arch")), seen.number("gpu.count")
     code, wired = seen.value("ccl.loaded_version_code"), seen.value("gpu.all_nvlink")
-    if arch is None or int(arch[1]) < seen.parameters["sm_since"] or count < 2 or wired is False:
+    if arch is None or int(arch[1]) < known["sm_since"] or count < 2 or wired is False:
         return
-    if not isinstance(code, int) or release_of(code) < parts(seen.parameters["nccl_since"]) or _excluded(seen):
+    if not isinstance(code, int) or release_of(code) < parts(known["nccl_since"]) or _excluded(seen):
         return
     setting = seen.setting("NCCL_NVLS_ENABLE") or seen.setting("NCCL_ALGO")
     place = setting.place if setting else None

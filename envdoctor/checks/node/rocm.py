@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Related, Severity
 from envdoctor.core.regexes import regex
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.node import DriverPair, GfxOverride
 
 LINKER = "the linker's configuration"
 """Asked last, after the library's own paths and LD_LIBRARY_PATH: where it points decides only if nothing else does."""
@@ -151,13 +155,14 @@ def _amd_pair(seen: Seen) -> Iterator[Told]:
     supported = seen.first("driver.rocm_supported")
     if supported is None or not supported.value:
         return
+    promised = cast("DriverPair", seen.parameters)["promised"]
     line, version = seen.text("driver.release"), seen.text("driver.version")
     paired = [_short(word) for word in str(supported.value).split(", ")]
     said: set[str] = set()
     for user in seen.all("rocm.user_space"):
         release, distance = str(user.value), seen.by_item("driver.rocm_distance").get(user.detail)
         far = distance if isinstance(distance, int) else None
-        if release in said or (release in paired and (far is None or abs(far) <= seen.parameters["promised"])):
+        if release in said or (release in paired and (far is None or abs(far) <= promised)):
             continue
         said.add(release)
         head = f"{user.detail} is of ROCm {release}, the driver {version} of line {line}: "
@@ -199,7 +204,7 @@ def gfx_override(seen: Seen) -> Iterator[Told]:
     """The runtime is told to report another chip than the one that is there."""
     arch, reported = seen.text("gpu.arch"), seen.first("gpu.arch_reported_by_hsa")
     truth = f"the kernel says {arch}" if arch else "what the chip really is could not be told"
-    needed = arch.startswith(tuple(seen.parameters["often_needed"]))
+    needed = arch.startswith(tuple(cast("GfxOverride", seen.parameters)["often_needed"]))
     settings = [s for s in seen.settings if _GFX_VARIABLE.match(s.name) and s.value.known]
     for setting in settings:
         given = gfx_of(setting.value.known or "")

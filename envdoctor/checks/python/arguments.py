@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks import context as checks
 from envdoctor.checks.context import Context
@@ -15,13 +15,16 @@ from envdoctor.core.findings import Finding
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import DeterministicMode, OptionArguments, Refused, RefusedVariable
+
 RELEASE = regex(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """What stands beside the mode on its command line, and in the environment that the same file gives it."""
     launches = context.facts.launches
-    for data in rule.parameters["arguments"]:
+    for data in cast("OptionArguments", rule.parameters).get("arguments", ()):
         asking = [launch for launch in launches if _asks(launch, data)]
         if asking:
             release = _release(launches)
@@ -30,14 +33,14 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
             yield from _variables(rule, context.facts.settings, data, release)
 
 
-def _asks(launch: Launch, data: Mapping[str, Any]) -> bool:
+def _asks(launch: Launch, data: DeterministicMode) -> bool:
     """Whether a launch starts one of the programs in the mode."""
     words = launch.words
     named = any(fnmatchcase(w.rpartition("/")[2], p) for w in words for p in data["programs"])
     return data["asks"] in words and named
 
 
-def _words(rule: Rule, launch: Launch, refused: Sequence[Mapping[str, Any]], release: str) -> Iterator[Finding]:
+def _words(rule: Rule, launch: Launch, refused: Sequence[Refused], release: str) -> Iterator[Finding]:
     for entry in refused:
         if entry["word"] in launch.words and _holds(entry, release):
             message = f"{entry['word']} beside --deterministic-mode: {entry['says']}"
@@ -45,14 +48,14 @@ def _words(rule: Rule, launch: Launch, refused: Sequence[Mapping[str, Any]], rel
             return
 
 
-def _holds(entry: Mapping[str, Any], release: str) -> bool:
+def _holds(entry: Refused, release: str) -> bool:
     """Whether an entry is about a release; `release` wants it to be known, `not_in` excludes one that is."""
     if "release" in entry and not (release and within(release, entry["release"])):
         return False
     return not ("not_in" in entry and release and within(release, entry["not_in"]))
 
 
-def _variables(rule: Rule, settings: Sequence[Setting], data: Mapping[str, Any], release: str) -> Iterator[Finding]:
+def _variables(rule: Rule, settings: Sequence[Setting], data: DeterministicMode, release: str) -> Iterator[Finding]:
     """Variables with a value that the release stops on, or that every release does where it is not known."""
     for setting in checks.judged(list(settings)):
         entries = [e for e in data["variables"] if e["name"] == setting.name]
@@ -67,7 +70,7 @@ def _variables(rule: Rule, settings: Sequence[Setting], data: Mapping[str, Any],
             yield finding(rule, place_of(setting), message, setting.name, help=entry["help"], evidence=evidence)
 
 
-def _refused(value: str, entry: Mapping[str, Any]) -> bool:
+def _refused(value: str, entry: RefusedVariable) -> bool:
     parts = [part.strip() for part in value.split(",")] if entry.get("list") else [value]
     return not all(part in entry["allowed"] for part in parts if part or not entry.get("list"))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Timeline, only_rank_zero
 from envdoctor.checks.context import Context
@@ -17,6 +17,9 @@ from envdoctor.core.numbers import whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import BlindTests
 
 RANKS = regex(r"--(?:nproc[-_]per[-_]node|np|ntasks)$|^-(?:n|np)$")
 NODES = regex(r"--nnodes")
@@ -36,7 +39,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     if facts.kind not in PYTHON:
         return
     timeline = context.entry_points.timeline(facts)
-    if timeline is None or not _tests(rule.parameters, context, timeline):
+    if timeline is None or not _tests(_parameters(rule), context, timeline):
         return
     found = [*_one_rank(rule, timeline), *_equal(rule, timeline), *_two_ranks(rule, timeline)]
     yield from found[:1]
@@ -44,7 +47,11 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
         yield from _two_in_launch(rule, context, timeline, script)
 
 
-def _tests(parameters: Mapping[str, Any], context: Context, timeline: Timeline) -> bool:
+def _parameters(rule: Rule) -> BlindTests:
+    return cast("BlindTests", rule.parameters)
+
+
+def _tests(parameters: BlindTests, context: Context, timeline: Timeline) -> bool:
     """Whether a program sums over ranks, looks at the bits of the result, says why, and trains nothing."""
     assert context.entry_points is not None
     names = timeline.by_name
@@ -56,13 +63,13 @@ def _tests(parameters: Mapping[str, Any], context: Context, timeline: Timeline) 
 
 
 def _looks(rule: Rule, timeline: Timeline) -> list[Event]:
-    return events_named(timeline, rule.parameters["looks"])
+    return events_named(timeline, _parameters(rule)["looks"])
 
 
 def _one_rank(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
     """Every look at a result is under `rank == 0`, and nothing is gathered."""
     looks = _looks(rule, timeline)
-    if any_named(timeline.by_name, rule.parameters["gathers"]):
+    if any_named(timeline.by_name, _parameters(rule)["gathers"]):
         return
     if all(only_rank_zero(s.conditions) for s in looks):
         message = "only rank 0 looks at its result: whether the other ranks have the same bits is not seen"
@@ -71,7 +78,7 @@ def _one_rank(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
 
 def _equal(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
     """Every rank draws the same summands, or makes them of constants."""
-    parameters = rule.parameters
+    parameters = _parameters(rule)
     sources = {n.split("()")[0]: s.call for s in _reductions(parameters, timeline) for n in _summands(s.call)}
     constants = [n for n in sources if named(n, parameters["constants"]) and not _varies(n, timeline)]
     if constants and not _told_by_rank(timeline, parameters["constants"]):
@@ -92,7 +99,7 @@ def _equal(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
 EQUAL = "{}, so that all summands are equal and no order of summation can be told from another"
 
 
-def _reductions(parameters: Mapping[str, Any], timeline: Timeline) -> Iterator[Event]:
+def _reductions(parameters: BlindTests, timeline: Timeline) -> Iterator[Event]:
     """The events that sum over ranks: the greatest or least of some values has no order."""
     for event in events_named(timeline, parameters["reduces"]):
         given = argument(event.call, "op", 1)
@@ -129,7 +136,7 @@ def _constant(seeds: Sequence[Call]) -> bool:
 
 
 def _two_ranks(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
-    for event in events_named(timeline, rule.parameters["spawners"]):
+    for event in events_named(timeline, _parameters(rule)["spawners"]):
         given = argument(event.call, "nprocs", 2)
         if given is not None and given.literal == 2:
             message = "two ranks: a + b is b + a, so that no order of summation can be told from another"
@@ -149,7 +156,7 @@ def _two_in_launch(rule: Rule, context: Context, timeline: Timeline, script: Fil
 def _compared(rule: Rule, context: Context) -> Iterator[Finding]:
     """A script that compares or hashes what nccl-tests or rccl-tests print: times, and no result."""
     assert context.entry_points is not None
-    names = rule.parameters["benchmarks"]
+    names = _parameters(rule)["benchmarks"]
     if not any(name in word for launch in context.facts.launches for word in launch.words for name in names):
         return
     path = context.facts.path

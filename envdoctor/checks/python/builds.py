@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Timeline
 from envdoctor.checks.context import Context
@@ -14,6 +15,9 @@ from envdoctor.core.facts import Branch, Call, Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import OptionBuilds
 
 FLAG = ":compiler.flag"
 CONFIGURATION = ":deepspeed."
@@ -27,14 +31,15 @@ USUAL = regex(
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
     """Fast math in what a repeatable program loads, and configurations that such a program reads."""
     flags = [c for c in context.facts.calls if c.name == FLAG]
-    if flags:
-        yield from _fast_math(rule, context, flags)
+    known = cast("OptionBuilds", rule.parameters).get("fast_math")
+    if flags and known is not None:
+        yield from _fast_math(rule, known, context, flags)
     if context.facts.kind == "json":
         yield from _configured(rule, context)
 
 
-def _fast_math(rule: Rule, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
-    pattern = re.compile(rule.parameters["fast_math"])
+def _fast_math(rule: Rule, known: str, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
+    pattern = re.compile(known)
     users: dict[tuple[str, ...], Timeline | None] = {}
     for call in flags:
         match = pattern.search(call.arguments[0].text)

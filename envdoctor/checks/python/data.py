@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.checks.context import Context
@@ -17,22 +17,27 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Loader, Sampler, Seeds, Shared
+
 RANK = regex(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
 EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
 EPOCH = regex(r"(?i)epoch")
 
 
-def check(rule: Rule, context: Context, timeline: Timeline, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+def check(
+    rule: Rule, parameters: Seeds, context: Context, timeline: Timeline, streams: Mapping[str, Stream]
+) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
-    for group in rule.parameters["shared"]:
+    for group in parameters["shared"]:
         events = events_named(timeline, group["names"])
         if events and not _divided(timeline, group.get("unless", ())):
             for event in events:
                 yield from _by_rank(rule, context, event.call, group)
-    for group in rule.parameters["loader"]:
-        for event in events_named(timeline, group["names"]):
-            yield from _loader(rule, context, timeline, streams, event, group)
-    yield from _epochs(rule, context, timeline)
+    for loader in parameters["loader"]:
+        for event in events_named(timeline, loader["names"]):
+            yield from _loader(rule, context, timeline, streams.get("numpy.random"), event, loader)
+    yield from _epochs(rule, parameters["sampler"], context, timeline)
 
 
 def _divided(timeline: Timeline, words: Sequence[str]) -> bool:
@@ -40,7 +45,7 @@ def _divided(timeline: Timeline, words: Sequence[str]) -> bool:
     return any(word in name for name in timeline.by_name for word in words)
 
 
-def _by_rank(rule: Rule, context: Context, call: Call, group: Mapping[str, Any]) -> Iterator[Finding]:
+def _by_rank(rule: Rule, context: Context, call: Call, group: Shared) -> Iterator[Finding]:
     for keyword in group["keywords"]:
         given = argument(call, keyword, group.get("position"))
         if given is not None and says_rank(given):
@@ -54,9 +59,8 @@ def says_rank(given: Argument) -> bool:
     return not given.is_literal and any(RANK.search(text) for text in (given.text, *given.names))
 
 
-def _epochs(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _epochs(rule: Rule, sampler: Sampler, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """A sampler in a loop over epochs that nobody tells the epoch."""
-    sampler = rule.parameters["sampler"]
     roots = {name.split(".", 1)[0] for name in timeline.imports}
     if roots & set(sampler["frameworks"]):
         return
@@ -92,17 +96,16 @@ def _loader(
     rule: Rule,
     context: Context,
     timeline: Timeline,
-    streams: Mapping[str, Stream],
+    stream: Stream | None,
     event: Event,
-    group: Mapping[str, Any],
+    group: Loader,
 ) -> Iterator[Finding]:
     """Workers that draw from NumPy, where torch does not seed it in them or nothing else does."""
     workers = argument(event.call, group["workers"], None)
     if workers is None or not isinstance(workers.literal, int) or workers.literal < 1 or hidden_arguments(event.call):
         return
-    if argument(event.call, group["init"], None) is not None or _seeds_workers(timeline):
+    if stream is None or argument(event.call, group["init"], None) is not None or _seeds_workers(timeline):
         return
-    stream = streams["numpy.random"]
     drawn = [d for d in stream.draws if d.process.kind == "loader"]
     version = context.target.versions.get("torch")
     seeded = at_least(version, "1.9") if version else None

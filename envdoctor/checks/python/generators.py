@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.checks.context import Context
@@ -16,6 +16,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Generator, Keys, Reseed, Seeds
+
 GIVEN = regex(r"(?i)seed|rng|random|generator")
 """Parameters by which a caller can hand over a seed or a generator."""
 GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
@@ -23,9 +26,8 @@ GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
 ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
-def check(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def check(rule: Rule, parameters: Seeds, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Seeds from the clock, unseeded generators, keys used twice."""
-    parameters = rule.parameters
     seeders = _seeding_names(parameters)
     makers = [name for group in parameters["generator"] for name in group["names"]]
     for event in timeline.chosen(lambda name: seeders(name) or name in makers):
@@ -36,14 +38,13 @@ def check(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]
         if fault is not None:
             yield _found(rule, context, event, *fault)
         else:
-            yield from _generator(rule, context, timeline, event)
-    yield from _arguments(rule, context, timeline)
-    yield from _keys(rule, context, timeline)
+            yield from _generator(rule, parameters["generator"], context, timeline, event)
+    yield from _arguments(rule, parameters, context, timeline)
+    yield from _keys(rule, parameters["keys"], context, timeline)
 
 
-def _arguments(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _arguments(rule: Rule, parameters: Seeds, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Seeds that are handed over as one argument among others, and come from the clock."""
-    parameters = rule.parameters
     for group in (*parameters["argument_draw"], *parameters["shared"], *parameters["seed_argument"]):
         for event in events_named(timeline, group["names"]):
             if event.local or not event.likely:
@@ -56,7 +57,7 @@ def _arguments(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Fin
                     yield _found(rule, context, event, message, "a fixed seed, written to the log")
 
 
-def _seeding_fault(call: Call, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+def _seeding_fault(call: Call, parameters: Seeds) -> tuple[str, str] | None:
     """What is wrong with a call that seeds, and the way out."""
     source = _entropy(call, parameters["entropy"])
     if source:
@@ -71,10 +72,11 @@ def _found(rule: Rule, context: Context, event: Event, message: str, way_out: st
     return finding(rule, place, message, help=way_out, related=related)
 
 
-def _seeding_names(parameters: Mapping[str, Any]) -> Named:
+def _seeding_names(parameters: Seeds) -> Named:
     """All names that take a seed."""
-    groups = [*parameters["stream"], *parameters["helper"], *parameters["generator"], *parameters["reseed"]]
-    names = [n for g in groups for n in g.get("seeds", g.get("names", ())) if not n.startswith("torch.Generator")]
+    groups = (*parameters["helper"], *parameters["generator"], *parameters["reseed"])
+    every = (*(s["seeds"] for s in parameters["stream"]), *(group["names"] for group in groups))
+    names = [name for names in every for name in names if not name.startswith("torch.Generator")]
     partial = [n for g in parameters["stream"] for n in g.get("partial", ())]
     return names_of((*names, *partial, *parameters["keys"]["makers"], "*.manual_seed"))
 
@@ -91,7 +93,7 @@ def _source(given: Argument, sources: list[str]) -> str:
     return next((name for name in given.names if name in sources), "")
 
 
-def _reseeds(call: Call, groups: list[Mapping[str, Any]]) -> bool:
+def _reseeds(call: Call, groups: Sequence[Reseed]) -> bool:
     """Seeding without a value. Restoring a state, or seeding within one call, is something else."""
     for group in groups:
         if named(call.name, group["names"]):
@@ -105,10 +107,12 @@ def _is_none(given: Argument) -> bool:
     return given.is_literal and given.literal is None
 
 
-def _generator(rule: Rule, context: Context, timeline: Timeline, event: Event) -> Iterator[Finding]:
+def _generator(
+    rule: Rule, groups: Sequence[Generator], context: Context, timeline: Timeline, event: Event
+) -> Iterator[Finding]:
     """A generator of its own that nobody seeds."""
     call = event.call
-    for group in rule.parameters["generator"]:
+    for group in groups:
         if not named(call.name, group["names"]) or hidden_arguments(call):
             continue
         if "seeded_by" in group and _seeded_later(call, timeline, group["seeded_by"]):
@@ -139,10 +143,9 @@ def _drawn_from(call: Call, timeline: Timeline) -> bool:
     return any(name.startswith(f"{call.name}().") for name in timeline.by_name)
 
 
-def _keys(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _keys(rule: Rule, keys: Keys, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """A JAX key that serves two draws."""
-    keys = rule.parameters["keys"]
-    makers, splitters, draws = (names_of(keys[kind]) for kind in ("makers", "splitters", "draws"))
+    makers, splitters, draws = names_of(keys["makers"]), names_of(keys["splitters"]), names_of(keys["draws"])
     for facts in timeline.files.values():
         used: dict[tuple[str, str, str], Call] = {}
         split = {a.text for c in facts.calls if splitters(c.name) for a in c.arguments[:1]}

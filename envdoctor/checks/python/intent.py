@@ -102,7 +102,7 @@ SEEDS = ("torch.manual_seed", "torch.use_deterministic_algorithms", "*.seed_ever
 
 
 @lru_cache(maxsize=1)
-def _table() -> Table:
+def _table() -> Table[Mapping[str, Any]]:
     return Table(load_apis()["intent"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.python.timeline import EntryPoints, Event, Process, Timeline
 from envdoctor.checks.context import Context
@@ -19,6 +19,9 @@ from envdoctor.knowledge.apis import load_apis
 from envdoctor.knowledge.intent import asking
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import Switches
 
 
 def check(rule: Rule, context: Context) -> Iterator[Finding]:
@@ -43,6 +46,10 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     yield from _variables(rule, context, timeline, intent)
 
 
+def _parameters(rule: Rule) -> Switches:
+    return cast("Switches", rule.parameters)
+
+
 def _switch(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
     assert context.entry_points is not None
@@ -62,7 +69,7 @@ def lacks_switch(rule: Rule, entry_points: EntryPoints, timeline: Timeline, inte
     """Whether a torch program never switches deterministic algorithms on, as far as that can be told."""
     if intent.switches or not any(n.split(".")[0] == "torch" for n in timeline.imports):
         return False
-    unseen = re.compile(rule.parameters["unseen"])
+    unseen = re.compile(_parameters(rule)["unseen"])
     if any(_may_switch(event, unseen) for event in timeline.events):
         return False
     return not _switched_aside(entry_points, timeline)
@@ -100,7 +107,7 @@ def _first_training(timeline: Timeline) -> Place:
 
 def _keywords(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     """Functions that have a switch of their own."""
-    for data in rule.parameters["keyword"]:
+    for data in _parameters(rule)["keyword"]:
         for event in events_named(timeline, data["names"]):
             if hidden_arguments(event.call):
                 continue
@@ -144,7 +151,7 @@ def _variables(rule: Rule, context: Context, timeline: Timeline, intent: Intent)
     if not events or "torch" not in intent.switches:
         return
     place = events[0].call.place
-    for data in rule.parameters["variable"]:
+    for data in _parameters(rule)["variable"]:
         if not fits_target(data["platform"], data["versions"], context.target, False):
             continue
         if data.get("given_by_workspace") and intent.workspace:

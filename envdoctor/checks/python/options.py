@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Process, Timeline
 from envdoctor.checks import context as checks
@@ -20,6 +20,9 @@ from envdoctor.core.regexes import regex
 from envdoctor.knowledge.intent import asking, command_asks
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.calls import EnvironmentOption, Option, Options
 
 HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
@@ -38,6 +41,10 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     yield from _functions(rule, context, facts)
 
 
+def _parameters(rule: Rule) -> Options:
+    return cast("Options", rule.parameters)
+
+
 def _program(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
     asked = context.shared.intents.asked_for(timeline, context.level)
     intent = context.shared.intents.of(timeline)
@@ -50,11 +57,12 @@ def _program(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Findi
                 continue
             if _speaks(data["needs"], asked) and not _other_branch(event, intent) and not _taken_back(event, timeline):
                 yield _option(rule, context, event.call, data, intent, asked)
-    precise = (*rule.parameters["precision_old"], *rule.parameters["precision_new"])
+    parameters = _parameters(rule)
+    precise = (*parameters.get("precision_old", ()), *parameters.get("precision_new", ()))
     yield from _mixed(rule, context, [s.call for s in timeline.chosen(precise.__contains__)])
 
 
-def _covered(data: Mapping[str, Any], intent: Intent, context: Context) -> bool:
+def _covered(data: Option, intent: Intent, context: Context) -> bool:
     """The release ties the option to the switch, and the switch is on."""
     bounds = data.get("covered_by_switch")
     return bounds is not None and "torch" in intent.switches and fits_target("", bounds, context.target, False)
@@ -64,7 +72,7 @@ def _speaks(needs: str, asked: str) -> bool:
     return needs == "nothing" or asked == "determinism" or (needs == "seeds" and asked == "seeds")
 
 
-def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], intent: Intent, asked: str) -> Finding:
+def _option(rule: Rule, context: Context, call: Call, data: Option, intent: Intent, asked: str) -> Finding:
     related = entry_related(context, call.place)
     place = intent.place
     if place is not None and place.line != call.place.line:
@@ -74,14 +82,16 @@ def _option(rule: Rule, context: Context, call: Call, data: Mapping[str, Any], i
 
 
 def said(
-    rule: Rule, context: Context, call: Call, data: Mapping[str, Any], related: tuple[Related, ...], confidence: str
+    rule: Rule, context: Context, call: Call, data: Option, related: tuple[Related, ...], confidence: str
 ) -> Finding:
     """The finding that an option is on, as its entry in the rule says it."""
-    says = data.get("platform_says", {}).get(context.target.platform, data["says"])
+    platform = context.target.platform
+    says = data.get("platform_says", {}).get(platform, data["says"]) if platform else data["says"]
     evidence = tuple(data.get("evidence", rule.evidence))
-    more = {"help": data["help"], "related": related, "confidence": confidence, "evidence": evidence}
-    severity = data.get("severity", rule.severity)
-    return finding(rule, call.place, f"{_shown(call)} {says}", severity=severity, **more)
+    return finding(
+        rule, call.place, f"{_shown(call)} {says}", severity=data.get("severity", rule.severity), help=data["help"],
+        related=related, confidence=confidence, evidence=evidence,
+    )  # fmt: skip
 
 
 def _shown(call: Call) -> str:
@@ -103,7 +113,7 @@ def choices(conditions: Iterable[Branch]) -> list[Branch]:
     ]
 
 
-def _chosen(event: Event, data: Mapping[str, Any]) -> bool:
+def _chosen(event: Event, data: Option) -> bool:
     """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
     word = data.get("asked_for_by", "")
     return bool(word) and any(
@@ -137,11 +147,11 @@ def _taken_back(event: Event, timeline: Timeline) -> bool:
 
 def _mixed(rule: Rule, context: Context, calls: Sequence[Call]) -> Iterator[Finding]:
     """Precision set by the old attributes and by the new ones."""
-    parameters = rule.parameters
-    if not fits_target("", parameters["precision_versions"], context.target, True):
+    parameters = _parameters(rule)
+    if not fits_target("", parameters.get("precision_versions"), context.target, True):
         return
-    new = [c for c in calls if c.kind == "assign" and named(c.name, parameters["precision_new"])]
-    old = [c for c in calls if named(c.name, parameters["precision_old"]) and not _guarded(c)]
+    new = [c for c in calls if c.kind == "assign" and named(c.name, parameters.get("precision_new", ()))]
+    old = [c for c in calls if named(c.name, parameters.get("precision_old", ())) and not _guarded(c)]
     if not new or not old:
         return
     if not any(not exclusive(o.branch, n.branch) and not _guarded(n) for o in old for n in new):
@@ -197,23 +207,23 @@ def _only_event(event: Event, intent: Intent, timeline: Timeline) -> bool:
 def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
     """Variables that switch such an option on, where this file or what it launches asks for determinism."""
     settings = [s for s in checks.judged(context.facts.settings) if s.op in ("set", "default")]
-    for data in rule.parameters["environment"]:
+    for data in _parameters(rule).get("environment", ()):
         for setting in settings:
             if setting.name != data["name"] or not _has_value(setting.value.known, data):
                 continue
             if any(s.name in data.get("unless", {}) and s.value.known == data["unless"][s.name] for s in settings):
                 continue
             if _speaks(data["needs"], _asked_around(context, setting)):
-                shown = setting.value.known if "values" in data else data["contains"]
+                shown = data.get("contains", setting.value.known)
                 message = f"{setting.name}={shown} {data['says']}"
                 yield finding(rule, place_of(setting), message, setting.name, help=data["help"], evidence=rule.evidence)
 
 
-def _has_value(value: str | None, data: Mapping[str, Any]) -> bool:
+def _has_value(value: str | None, data: EnvironmentOption) -> bool:
     """Whether a value is one of those that an entry of the rule is about."""
     if "values" in data:
         return value in data["values"]
-    return value is not None and data["contains"] in value and data["lacks"] not in value
+    return value is not None and data.get("contains", "") in value and not ("lacks" in data and data["lacks"] in value)
 
 
 def _asked_around(context: Context, setting: Setting) -> str:

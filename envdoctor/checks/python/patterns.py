@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from envdoctor.analysis.python.timeline import Event, Timeline
 from envdoctor.core.facts import Argument, Call
@@ -15,6 +15,8 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.target import Target
 from envdoctor.core.versions import at_least
 
+Data = TypeVar("Data", bound=Mapping[str, Any])
+"""A table of a rule file that holds a pattern."""
 BOUND = regex(r"(<|>=)([\d.]+)")
 
 
@@ -177,28 +179,28 @@ def any_named(names: Iterable[str], patterns: Sequence[str]) -> bool:
     return any(map(names_of(patterns), names))
 
 
-class Table:
+class Table(Generic[Data]):
     """Patterns with their data, by the names of calls: most calls have none."""
 
     __slots__ = ("_by_name", "_every", "entries")
 
-    def __init__(self, tables: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, tables: Sequence[Data]) -> None:
         self.entries = [(pattern(data), data) for data in tables]
         self._every = Named([name for entry, _ in self.entries for name in entry.names])
-        self._by_name: dict[str, list[tuple[Pattern, Mapping[str, Any]]]] = {}
+        self._by_name: dict[str, list[tuple[Pattern, Data]]] = {}
 
     def knows(self, name: str) -> bool:
         """Whether any pattern is about calls of this name."""
         return bool(self._candidates(name))
 
-    def _candidates(self, name: str) -> list[tuple[Pattern, Mapping[str, Any]]]:
+    def _candidates(self, name: str) -> list[tuple[Pattern, Data]]:
         candidates = self._by_name.get(name)
         if candidates is None:
             fitting = [entry for entry in self.entries if named(name, entry[0].names)] if self._every(name) else []
             candidates = self._by_name[name] = fitting
         return candidates
 
-    def of(self, call: Call) -> list[tuple[Pattern, Mapping[str, Any]]]:
+    def of(self, call: Call) -> list[tuple[Pattern, Data]]:
         """The patterns that a call has the shape of, with their data."""
         candidates = self._candidates(call.name)
         return [entry for entry in candidates if entry[0].matches(call)] if candidates else candidates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Process, Timeline, only_rank_zero
 from envdoctor.checks.context import Context
@@ -18,6 +19,9 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Seeds
+
 NO_TRAINING = regex(
     r"(?i)(?:^|[/_.-])(?:micro)?(?:bench|benchmarks?|profil\w*|perf\w*|timing|infer\w*|predict\w*|eval\w*|serv\w*|export\w*"
     r"|convert\w*|deploy\w*|optimizer_test)(?=[/_.-]|$)"
@@ -32,10 +36,11 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     timeline = context.entry_points.timeline(context.facts)
     if timeline is None or not context.shared.intents.trains(timeline) or _no_training(timeline.path):
         return
+    parameters = cast("Seeds", rule.parameters)
     streams = context.shared.streams(rule).of(timeline)
     yield from _unseeded(rule, context, timeline, streams)
-    yield from generators.check(rule, context, timeline)
-    yield from data.check(rule, context, timeline, streams)
+    yield from generators.check(rule, parameters, context, timeline)
+    yield from data.check(rule, parameters, context, timeline, streams)
 
 
 def _no_training(path: str) -> bool:

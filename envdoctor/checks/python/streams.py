@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from envdoctor.analysis.python.timeline import MAIN, Event, Process, Timeline
 from envdoctor.checks.python.patterns import Named, argument, hidden_arguments, names_of
@@ -12,7 +12,13 @@ from envdoctor.core.facts import Argument, Call
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import ArgumentDraw, Seeds, StreamData
+
 SMALLEST_PORT, PORTS = 1024, 2**16
+Effect = Literal["seeds", "partial", "draws", "models"]
+EFFECTS: tuple[Effect, ...] = ("seeds", "partial", "draws", "models")
+"""What a call can do to a stream."""
 WITHOUT_DATA = regex(r"\bmeta\b|init_empty_weights|FakeTensor|skip_init|no_init_weights")
 """Contexts in which a model is made without numbers."""
 SEEN_THROUGH = (
@@ -29,7 +35,7 @@ class Stream:
     `partial` are seeds that reach a part of it only.
     """
 
-    data: Mapping[str, Any]
+    data: StreamData
     draws: list[Event] = field(default_factory=list)
     seeds: list[Event] = field(default_factory=list)
     partial: list[Event] = field(default_factory=list)
@@ -54,7 +60,7 @@ class Role(NamedTuple):
     partial: tuple[str, ...] = ()
     draws: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    arguments: tuple[Mapping[str, Any], ...] = ()
+    arguments: tuple[ArgumentDraw, ...] = ()
     unseen: bool = False
 
     @property
@@ -69,9 +75,9 @@ NOTHING = Role()
 class Roles:
     """The roles of names, as a rule's parameters give them."""
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        streams: Sequence[Mapping[str, Any]] = parameters["stream"]
-        self._lists = {key: _lists(streams, key) for key in ("seeds", "partial", "draws", "models")}
+    def __init__(self, parameters: Seeds) -> None:
+        streams = parameters["stream"]
+        self._lists = {key: _lists(streams, key) for key in EFFECTS}
         self._helpers = [(names_of(helper["names"]), tuple(helper["streams"])) for helper in parameters["helper"]]
         self._arguments = [(names_of(data["names"]), data) for data in parameters["argument_draw"]]
         self._nothing = names_of(parameters["seeds_nothing"])
@@ -155,15 +161,15 @@ def _gives_seed(given: Argument) -> bool:
     return by_name or ((given.keyword or "").endswith("_initializer") and "seed=" in given.text)
 
 
-def _lists(streams: Iterable[Mapping[str, Any]], key: str) -> list[tuple[Named, str]]:
+def _lists(streams: Iterable[StreamData], key: Effect) -> list[tuple[Named, str]]:
     """The names that each stream has under a key, with the name of the stream."""
-    return [(names_of(stream[key]), str(stream["name"])) for stream in streams if key in stream]
+    return [(names_of(stream[key]), stream["name"]) for stream in streams if key in stream]
 
 
 class Streams:
     """The streams of programs, as the parameters of a rule describe them: found once for each program."""
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, parameters: Seeds) -> None:
         self.parameters = parameters
         self._roles = Roles(parameters)
         self._found: dict[Timeline, dict[str, Stream]] = {}
@@ -178,7 +184,7 @@ class Streams:
         return self._found[timeline]
 
 
-def draws_unseeded(call: Call, data: Mapping[str, Any]) -> bool:
+def draws_unseeded(call: Call, data: ArgumentDraw) -> bool:
     """Whether a call that takes a seed is given none, and draws at all."""
     given = [argument(call, k, data.get("position") if i == 0 else None) for i, k in enumerate(data["keywords"])]
     if any(a is not None and not (a.is_literal and a.literal is None) for a in given) or hidden_arguments(call):

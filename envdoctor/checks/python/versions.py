@@ -24,7 +24,7 @@ TESTED = regex(r"(?i)hasattr|version|getattr|parse\(|inspect|is_available|suppor
 
 
 @lru_cache(maxsize=1)
-def _known() -> Table:
+def _known() -> Table[Mapping[str, Any]]:
     return Table(load_apis()["api"])
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.findings import finding
@@ -13,19 +13,22 @@ from envdoctor.core.findings import Finding
 from envdoctor.knowledge.catalog.releases import version_numbers
 from envdoctor.knowledge.rulebook import Rule
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.relations import Arguments, ExcludedPair
+
 
 def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Launches with two arguments of which the program accepts one alone."""
     for command in context.unit.commands:
         words = command.launch.words
-        for pair in rule.parameters["arguments"]:
+        for pair in cast("Arguments", rule.parameters)["arguments"]:
             if pair["asks"] in words and pair["word"] in words and _refuses(pair, context):
                 message = f"{pair['word']} beside {pair['asks']}: {pair['says']}"
                 yield finding(rule, command.launch.place, message, help=f"without {pair['word']}",
                               evidence=tuple(pair["evidence"]))  # fmt: skip
 
 
-def _refuses(pair: Mapping[str, Any], context: UnitContext) -> bool:
+def _refuses(pair: ExcludedPair, context: UnitContext) -> bool:
     """Whether the release that the unit fetches is one of those that refuse the pair."""
     first, last = (version_numbers(bound) for bound in pair["releases"])
     for fetched in context.unit.commands:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Unit
@@ -20,6 +20,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.relations import Code, Meeting
 
 MOST_COMMANDS = 40
 PYXIS = ("NVIDIA/pyxis@1075199:README.md",)
@@ -93,7 +96,7 @@ def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 def met_in_code(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Variables that a call or switch of the program meets: which of the two holds is known."""
     for entry, held in _programs(context):
-        for meeting in rule.parameters["code"]:
+        for meeting in cast("Code", rule.parameters)["code"]:
             name = meeting["variable"]
             if name not in held or judged(name, context) is None or not _release(meeting, context):
                 continue
@@ -130,7 +133,7 @@ def _gives(call: Call, given: object) -> bool:
     return bool(call.arguments) and call.arguments[0].literal is given
 
 
-def _release(meeting: Mapping[str, Any], context: UnitContext) -> bool:
+def _release(meeting: Meeting, context: UnitContext) -> bool:
     """Whether the target has the platform and the release of torch that the meeting needs."""
     if meeting.get("platform") not in (None, context.target.platform):
         return False

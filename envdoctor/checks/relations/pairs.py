@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process.environment import Held
 from envdoctor.checks.context import UnitContext
@@ -16,6 +16,9 @@ from envdoctor.core.findings import Finding, Related
 from envdoctor.core.numbers import whole
 from envdoctor.knowledge.catalog.model import Conflict, Variable
 from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.relations import Pairs
 
 Environment = Mapping[str, Held]
 
@@ -32,6 +35,10 @@ def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
                 yield found
 
 
+def _parameters(rule: Rule) -> Pairs:
+    return cast("Pairs", rule.parameters)
+
+
 def _conflicts(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Finding]:
     """What the catalogue calls a conflict, where its conditions hold and one side plainly wins."""
     for name in held:
@@ -39,13 +46,13 @@ def _conflicts(rule: Rule, held: Environment, context: UnitContext) -> Iterator[
         for conflict in variable.conflicts if variable else ():
             if variable is None or conflict.with_name not in held:
                 continue
-            loser = _loser(variable, conflict, held, rule.parameters)
+            loser = _loser(variable, conflict, held, _parameters(rule))
             if loser and not _idle(loser, conflict, variable, context):
                 winner = conflict.with_name if loser == name else name
                 yield _cancelled(rule, held[loser].last, held[winner].last, conflict, variable)
 
 
-def _loser(variable: Variable, conflict: Conflict, held: Environment, parameters: Mapping[str, Any]) -> str:
+def _loser(variable: Variable, conflict: Conflict, held: Environment, parameters: Pairs) -> str:
     """The name of the setting without effect, or an empty string where the two get along."""
     mine, other = held[variable.name], held[conflict.with_name]
     value, against = value_of(mine), value_of(other)
@@ -90,7 +97,7 @@ def _cancelled(rule: Rule, loser: Setting, winner: Setting, conflict: Conflict, 
 
 def _orders(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Finding]:
     """A minimum above its maximum."""
-    for low, high in rule.parameters["ordered"]:
+    for low, high in _parameters(rule)["ordered"]:
         if low not in held or high not in held or judged(low, context) is None:
             continue
         least, most = value_of(held[low]), value_of(held[high])
@@ -104,11 +111,11 @@ def _orders(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Fin
 
 def _masks(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Finding]:
     """Masks of devices inside one another: the inner one counts within what the outer one leaves."""
-    outer = rule.parameters["outer_mask"]
+    outer = _parameters(rule)["outer_mask"]
     if outer not in held or judged(outer, context) is None:
         return
     devices = _numbers(value_of(held[outer]))
-    for name in rule.parameters["inner_masks"]:
+    for name in _parameters(rule)["inner_masks"]:
         wanted = _numbers(value_of(held[name])) if name in held else None
         if not devices or not wanted or max(wanted) < len(devices) or not together(held[name], held[outer]):
             continue
@@ -126,7 +133,7 @@ def _masks(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Find
 
 def _all_off(rule: Rule, held: Environment, context: UnitContext) -> Iterator[Finding]:
     """Switches of which one has to stay on."""
-    for group in rule.parameters["one_on"]:
+    for group in _parameters(rule)["one_on"]:
         names = group["names"]
         if not all(name in held and value_of(held[name]) == "0" and judged(name, context) for name in names):
             continue

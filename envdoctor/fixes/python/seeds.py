@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -21,6 +21,9 @@ from envdoctor.fixes.python.spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python.switches import at_start
 from envdoctor.fixes.python.tree import Tree, unsafe
 
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.seeds import Seeds
+
 SEED = "0"
 """Any number does; it is there to be seen and changed."""
 _CALLS = regex(r"([\w.]+)\(seed\)")
@@ -30,7 +33,7 @@ _ALONE = regex(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
 class Training(NamedTuple):
     """What is known of a training: the parameters of the rule, what happens in it, and its streams by name."""
 
-    parameters: Mapping[str, Any]
+    parameters: Seeds
     timeline: Timeline
     streams: Mapping[str, Stream]
 

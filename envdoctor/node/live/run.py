@@ -158,9 +158,12 @@ def source(request: Request) -> str:
 
 def probe_lines(rules: Sequence[Rule], platform: str | None) -> dict[str, str]:
     """Name of a rule -> probe whose line it belongs to; on some platforms another one tells of the same thing."""
-    probed = [rule.parameters for rule in rules if "probe" in rule.parameters]
-    names = [rule.name for rule in rules if "probe" in rule.parameters]
-    return {n: str(p.get(f"probe_{platform}", p["probe"])) for n, p in zip(names, probed, strict=True)}
+    lines: dict[str, str] = {}
+    for rule in rules:
+        common = rule.common
+        if "probe" in common:
+            lines[rule.name] = common.get("probe_cuda", common["probe"]) if platform == "cuda" else common["probe"]
+    return lines
 
 
 def notes(request: Request, job: jobs.Job | None) -> list[str]:

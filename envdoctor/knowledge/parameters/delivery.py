@@ -1,0 +1,32 @@
+"""Parameters of the checks of how settings reach a process."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from envdoctor.knowledge.parameters.forms import Common, Texts
+
+
+class Inconsistent(Common):
+    """`delivery.inconsistent`: parts of one job that are given different values."""
+
+    per_node: Texts
+    """Variables that may differ from node to node."""
+
+
+Calls = TypedDict(
+    "Calls",
+    {
+        "children": Texts, "process-group": Texts, "communicator": Texts, "another": Texts, "allocator-init": Texts,
+        "runtime-init": Texts, "first-gemm": Texts, "first-conv": Texts, "backend-start": Texts,
+    },
+)  # fmt: skip
+"""Point of a program -> the calls that bring it there. `a.*` is all of a module, `?.a` a method."""
+
+
+class TooLate(Common):
+    """`delivery.too_late`: written into the environment after the library has read it."""
+
+    calls: Calls
+    """Calls by what they begin: `children` start other processes, `communicator` makes the first communicator,
+    `another` a further one; the others name the point at which variables are read."""
