@@ -11,6 +11,7 @@ LATER = (
     "envdoctor.knowledge.targets.table",
     "envdoctor.analysis.target.hints",
     "packaging",
+    "tomllib",
     "tomli",
     "difflib",
     "json",
@@ -29,7 +30,7 @@ def test_inference_needs_no_toml_parser_and_no_packaging() -> None:
     code = (
         "import sys; from envdoctor.analysis.target.infer import infer; "
         "print(infer([('run.sh', 'module load rocm/6.2\\n')], []).platform); "
-        "print([m for m in ('packaging', 'tomli', 'envdoctor.knowledge.targets.data') if m in sys.modules])"
+        "print([m for m in ('packaging', 'tomllib', 'tomli', 'envdoctor.knowledge.targets.data') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.split("\n")[:2] == ["rocm", "[]"]

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 
 from envdoctor.analysis.target.hints import hints_in
 from envdoctor.core.target import TargetDataError
 from envdoctor.core.versions import at_least, series
-from envdoctor.knowledge.files import rules_dir
+from envdoctor.knowledge.files import loads_toml, rules_dir
 from envdoctor.knowledge.targets.combine import combine
 from envdoctor.knowledge.targets.data import build
 from envdoctor.knowledge.targets.table import Hint, Names, Table, table, table_from
@@ -67,7 +66,7 @@ def test_samples_are_of_their_kinds() -> None:
 
 
 def friends() -> list[Any]:
-    content = tomli.loads((FOLDER / "false-friends.toml").read_text(encoding="utf-8"))
+    content = loads_toml((FOLDER / "false-friends.toml").read_text(encoding="utf-8"))
     return [pytest.param(text, id=text) for friend in content["friend"] for text in friend.get("never", [])]
 
 
@@ -84,7 +83,7 @@ def test_every_family_is_looked_for_somewhere() -> None:
 
 def test_every_source_that_a_row_names_exists() -> None:
     for path in FOLDER.glob("*.toml"):
-        content = tomli.loads(path.read_text(encoding="utf-8"))
+        content = loads_toml(path.read_text(encoding="utf-8"))
         sources = content.get("sources", {})
         for rows in (value for value in content.values() if isinstance(value, list)):
             for row in rows:

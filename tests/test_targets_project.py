@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 
 from envdoctor.analysis.target.infer import folders_near, hint_files, infer
 from envdoctor.core.target import UNKNOWN, Target
+from envdoctor.knowledge.files import loads_toml
 
 FIXTURES = Path(__file__).parent / "fixtures" / "targets"
 
@@ -23,7 +23,7 @@ def load(folder: Path) -> dict[str, str]:
 def units() -> list[Any]:
     found = []
     for folder in sorted(FIXTURES.iterdir()):
-        expected = tomli.loads((folder / "expect.toml").read_text(encoding="utf-8"))
+        expected = loads_toml((folder / "expect.toml").read_text(encoding="utf-8"))
         found += [pytest.param(folder, u, id=f"{folder.name}:{'+'.join(u['files'])}") for u in expected["unit"]]
     return found
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import tomli
+from envdoctor.knowledge.files import loads_toml
 
 LABELS = Path(__file__).parent.parent / "tests" / "field"
 Key = tuple[str, str, int, str, str]
@@ -27,7 +27,7 @@ def labels() -> dict[Key, dict[str, Any]]:
     """All labels by repository, path, line, rule and variable."""
     found: dict[Key, dict[str, Any]] = {}
     for path in sorted(LABELS.glob("labels*.toml")):
-        for label in tomli.loads(path.read_text(encoding="utf-8"))["finding"]:
+        for label in loads_toml(path.read_text(encoding="utf-8"))["finding"]:
             found[key(label["repository"], label)] = label
     return found
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli
+from envdoctor.knowledge.files import loads_toml
 
 JUDGED = Path(__file__).parent.parent / "tests" / "field" / "launches.toml"
 _UNIT = re.compile(r"  (?P<line>\d+): (?P<chain>.+?)(?: -> (?P<program>.*))?$")
@@ -47,7 +47,7 @@ class Shown(NamedTuple):
 
 def judged() -> list[dict[str, Any]]:
     """The units that were compared with the scripts."""
-    rows: list[dict[str, Any]] = tomli.loads(JUDGED.read_text(encoding="utf-8"))["unit"]
+    rows: list[dict[str, Any]] = loads_toml(JUDGED.read_text(encoding="utf-8"))["unit"]
     return rows
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli
+from envdoctor.knowledge.files import loads_toml
 
 LABELS = Path(__file__).parent.parent / "tests" / "field" / "targets.toml"
 Row = Mapping[str, Any]
@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
 
 def labels() -> list[dict[str, Any]]:
     """All labels, in the order of the file."""
-    found: list[dict[str, Any]] = tomli.loads(LABELS.read_text(encoding="utf-8"))["target"]
+    found: list[dict[str, Any]] = loads_toml(LABELS.read_text(encoding="utf-8"))["target"]
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable
 
 from envdoctor.core.decoding import decode
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.source import Source
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.readers import registry as readers
 from envdoctor.readers.kinds import kind_of
 
@@ -55,10 +55,9 @@ def _json(text: str) -> int:
 
 
 def _toml(text: str) -> int:
-    tomli = importlib.import_module("tomli")
     try:
-        tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError):
+        loads_toml(text)
+    except (ValueError, RecursionError):
         return 1
     return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -68,9 +69,17 @@ def load_compiled(name: str, folder: str, build: Build) -> dict[str, Any]:
 
 def parse_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a table; `ValueError` says what is wrong with it, `OSError` that it cannot be read."""
-    import tomli
+    return loads_toml(path.read_text(encoding="utf-8"))
 
-    return tomli.loads(path.read_text(encoding="utf-8"))
+
+def loads_toml(text: str) -> dict[str, Any]:
+    """TOML text as a table, by the parser of Python where it has one (from 3.11). `ValueError`: it is none."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    return tomllib.loads(text)
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from envdoctor.core.facts import Channel
 from envdoctor.core.records import dataclass, field
-from envdoctor.knowledge.files import load_compiled, suggestion
+from envdoctor.knowledge.files import load_compiled, loads_toml, suggestion
 from envdoctor.knowledge.toml_records import (
     FLAG,
     FLAGS,
@@ -295,12 +295,10 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
 
 def _parsed(path: Path, where: str) -> dict[str, Any]:
     """One file, checked."""
-    import tomli
-
     try:
-        content = _with_shared(tomli.loads(path.read_text(encoding="utf-8")))
+        content = _with_shared(loads_toml(path.read_text(encoding="utf-8")))
         check(content, LauncherFile)
-    except (tomli.TOMLDecodeError, UnicodeDecodeError, TableError) as error:
+    except (ValueError, TableError) as error:
         raise LauncherError(f"{where}: {error}") from error
     return content
 

@@ -11,7 +11,7 @@ from envdoctor.core.errors import UserError
 from envdoctor.core.records import dataclass
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.catalog.model import Catalog
-from envdoctor.knowledge.files import rules_dir, suggestion
+from envdoctor.knowledge.files import loads_toml, rules_dir, suggestion
 from envdoctor.knowledge.rule_check import check_own, check_shipped
 from envdoctor.knowledge.rule_errors import Key, RuleError, RuleKeyError
 from envdoctor.knowledge.rulebook import Example, Rule, Rulebook, load_rulebook, made, rule_from
@@ -36,15 +36,13 @@ class OwnFile:
 
 def read(path: Path) -> OwnFile:
     """A file, checked by itself. `RuleError` or `CatalogError` names file and key; `UserError`: it cannot be read."""
-    import tomli
-
     try:
         data = dependency_log.read(str(path))
     except (OSError, ValueError) as error:  # ValueError: no name of a file
         raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         text = data.decode("utf-8")
-        content = tomli.loads(text)
+        content = loads_toml(text)
     except (ValueError, RecursionError) as error:  # more digits or brackets than the parser takes, too
         said = "nested too deep" if isinstance(error, RecursionError) else error
         raise RuleError(f"{path}: not valid TOML: {said}") from error

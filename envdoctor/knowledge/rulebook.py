@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from envdoctor.core.findings import Confidence, Severity
 from envdoctor.knowledge.apis import with_tables
-from envdoctor.knowledge.files import load_compiled
+from envdoctor.knowledge.files import load_compiled, loads_toml
 from envdoctor.knowledge.kinds import TOPICS
 from envdoctor.knowledge.rule_errors import RuleError
 
@@ -119,8 +119,6 @@ def _example(data: Mapping[str, Any]) -> Example:
 
 def build(paths: Sequence[Path]) -> dict[str, Any]:
     """Parse and validate rule files into one table, ready to be kept as JSON: {file: content}."""
-    import tomli
-
     from envdoctor.knowledge.rule_check import check_shipped
     from envdoctor.knowledge.toml_lines import located
 
@@ -129,8 +127,8 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
         where = f"{path.parent.name}/{path.name}"
         try:
             text = path.read_text(encoding="utf-8")
-            table[where] = tomli.loads(text)
-        except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+            table[where] = loads_toml(text)
+        except ValueError as error:
             raise RuleError(f"{where}: {error}") from error
         with located(text):
             check_shipped(table[where], where)

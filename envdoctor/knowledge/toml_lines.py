@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from envdoctor.core.regexes import regex
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.rule_errors import Key, RuleKeyError
 
 SKIPPED = regex(r"(?:[\s,]|#[^\n]*)+")
@@ -141,6 +142,4 @@ class Lines:
 def _unquoted(word: str) -> str:
     if word[0] not in "\"'":
         return word
-    import tomli
-
-    return str(tomli.loads(f"key = {word}")["key"])
+    return str(loads_toml(f"key = {word}")["key"])

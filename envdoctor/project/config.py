@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import envdoctor
 from envdoctor.cache import dependency_log
 from envdoctor.core.facts import Place
+from envdoctor.knowledge.files import loads_toml
 
 LEVELS = ("auto", "hygiene", "run-to-run", "placement", "topology")
 FAIL_ON = ("warning", "error", "never")
@@ -131,10 +132,8 @@ def project_root(start: Path) -> Path:
 
 def from_text(path: Path, text: str) -> Config:
     """The configuration in one file; what is wrong in it becomes a complaint and its default holds."""
-    import tomli
-
     try:
-        table: Any = tomli.loads(text)
+        table: Any = loads_toml(text)
         for key in ("tool", "envdoctor") if path.name == "pyproject.toml" else ():
             table = table.get(key, {}) if isinstance(table, dict) else None
     except (ValueError, RecursionError) as error:  # more digits or brackets than the parser takes, too

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import tomli
 from node_trees import NAMES, NODES, Edit, edited, judged, names_at
+
+from envdoctor.knowledge.files import loads_toml
 
 RULE_OF_FLAG = {
     "loaded-ccl-differs-from-torch-header": "collectives-library-differs",
@@ -43,7 +44,7 @@ RULE_OF_FLAG = {
 
 
 def flags(name: str) -> list[str]:
-    told = tomli.loads((NODES / name / "node.toml").read_text())
+    told = loads_toml((NODES / name / "node.toml").read_text())
     return [flag.partition(":")[0] for flag in told["expect"]["flags"]]
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-import tomli
 from support import ROOT, envdoctor
+
+from envdoctor.knowledge.files import loads_toml
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
@@ -38,7 +39,7 @@ def test_settings_are_toml_with_their_origins(tree: Tree) -> None:
     text = 'level = "placement"\nselect = ["ED1", "bad-value"]\n[per-file-ignores]\n"legacy/*" = ["ED101"]\n'
     root = tree({"envdoctor.toml": text})
     out = envdoctor("scan", "--show-settings", "--select", "ED101", cwd=root).stdout
-    said = tomli.loads(out)
+    said = loads_toml(out)
     assert (said["level"], said["select"]) == ("placement", ["ED101"])
     assert said["per-file-ignores"] == {"legacy/*": ["ED101"]}
     assert '"placement"  # configuration file' in out

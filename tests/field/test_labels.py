@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.rulebook import load_rulebook
 
 FILES = sorted(Path(__file__).parent.glob("labels*.toml"))
@@ -17,7 +17,7 @@ KEYS = {"repository", "commit", "path", "line", "rule", "true", "why"}
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tomli.loads(path.read_text(encoding="utf-8"))["finding"]
+    found: list[dict[str, Any]] = loads_toml(path.read_text(encoding="utf-8"))["finding"]
     return found
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import tomli
+from envdoctor.knowledge.files import loads_toml
 
-ROWS: list[dict[str, Any]] = tomli.loads(
+ROWS: list[dict[str, Any]] = loads_toml(
     (Path(__file__).parent / "launches.toml").read_text(encoding="utf-8")
 )["unit"]  # fmt: skip
 KEYS = {"repository", "commit", "path", "line", "chain", "program", "right", "before", "why"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.targets.given import parse_target
 
 SPEC = importlib.util.spec_from_file_location("check_targets", Path(__file__).parents[2] / "tools" / "check_targets.py")
@@ -23,7 +23,7 @@ SPEC.loader.exec_module(tool)
 
 KEYS = {"repository", "commit", "path", "platform", "versions", "right", "missed", "why"}
 COMMIT = re.compile(r"[0-9a-f]{40}")
-ROWS: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "targets.toml").read_text(encoding="utf-8"))["target"]
+ROWS: list[dict[str, Any]] = loads_toml((Path(__file__).parent / "targets.toml").read_text(encoding="utf-8"))["target"]
 AMD = {"AMD-AGI/Primus", "ROCm/MAD", "ROCm/cvs", "ROCm/Megatron-LM", "THUDM/slime"}
 
 

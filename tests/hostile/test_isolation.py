@@ -25,6 +25,7 @@ __import__(__name__)
 OTHERS = {
     "yaml",
     "_yaml",
+    "tomllib",
     "tomli",
     "tree_sitter",
     "tree_sitter_bash",

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomli
-
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.node.probes.base import Depth, Facts, View
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.keys import Scalar
@@ -88,5 +87,5 @@ def examined(folder: Path, depth: Depth = "torch", **more: Any) -> Node:
 
 def expected(folder: Path) -> dict[str, Any]:
     """The facts of a recorded node's node.toml."""
-    told = tomli.loads((folder / "node.toml").read_text())
+    told = loads_toml((folder / "node.toml").read_text())
     return {key: value for key, value in told.items() if key not in NOT_FACTS}

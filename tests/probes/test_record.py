@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import NAMES, NODES, examined, write
 
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host.acs import redirects
 from envdoctor.node.probes.node import examine
@@ -53,7 +53,7 @@ def test_the_record_of_a_node_is_that_node(tmp_path: Path, name: str) -> None:
         sheet["ccl"].pop("loaded_version_code" if name == "mi300x-rocm-7.0-container" else "", None)
         sheet["ccl"].pop("torch_header_version" if name == "mi300x-rocm-7.0-container" else "", None)
     assert after == before
-    assert tomli.loads((tmp_path / "node.toml").read_text())["gpu"] == before["gpu"]
+    assert loads_toml((tmp_path / "node.toml").read_text())["gpu"] == before["gpu"]
     assert [p.status for p in first.probes] == [p.status for p in second.probes]  # type: ignore[attr-defined]
 
 
@@ -79,7 +79,7 @@ def test_this_machine(tmp_path: Path) -> None:
     assert second.as_json() == node.as_json()
     facts = [(o.key, o.value, o.detail) for o in node.facts.observations]
     assert [(o.key, o.value, o.detail) for o in second.facts.observations] == facts
-    assert tomli.loads((tmp_path / "node.toml").read_text()) == node.as_json()
+    assert loads_toml((tmp_path / "node.toml").read_text()) == node.as_json()
     own = os.uname().nodename
     if len(own) > 2 and own != "localhost":
         texts = [p.read_text(errors="replace") for p in tmp_path.rglob("*") if p.is_file()]

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import tomli
 from node_trees import edited, judged
 from support import ROOT
 
 from envdoctor.cli.rule_examples import said_of
 from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.kinds import KINDS
 from envdoctor.knowledge.rule_check import check_own
 from envdoctor.knowledge.rulebook import Example, Rule, Rulebook, load_rulebook, made
@@ -26,7 +26,7 @@ OURS = [rule for rule in BOOK if rule.check == "own"]
 @cache
 def _contents() -> dict[str, dict[str, Any]]:
     """Name of a rule -> the content of its file."""
-    files = (tomli.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "rules").glob("*/*.toml"))
+    files = (loads_toml(path.read_text(encoding="utf-8")) for path in (ROOT / "rules").glob("*/*.toml"))
     return {content["name"]: content for content in files if "code" in content}
 
 

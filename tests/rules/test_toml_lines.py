@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
 
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.rule_errors import Key, dotted
 from envdoctor.knowledge.toml_lines import Lines, line_of
 
@@ -92,7 +92,7 @@ def keys_of(value: Any, key: Key = ()) -> set[Key]:
 def test_every_key_of_every_file_of_ours_has_a_line(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     found = Lines(text).read()
-    assert keys_of(tomli.loads(text)) == set(found)
+    assert keys_of(loads_toml(text)) == set(found)
     lines = text.split("\n")
     wrong = [key for key, line in found.items() if isinstance(key[-1], str) and key[-1] not in lines[line - 1]]
     assert wrong == []
@@ -102,7 +102,7 @@ def test_every_key_of_every_file_of_ours_has_a_line(path: Path) -> None:
 def test_any_text_that_is_toml_has_a_line_for_every_key(text: str) -> None:
     line_of(text, ("a",))
     try:
-        parsed = tomli.loads(text)
+        parsed = loads_toml(text)
     except (ValueError, RecursionError):
         return
     assert keys_of(parsed) <= set(Lines(text).read())

@@ -11,6 +11,7 @@ from pathlib import Path
 from envdoctor.core.errors import UserError
 from envdoctor.core.records import replace
 from envdoctor.knowledge.catalog.load import load_catalog
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.node.live import job as jobs
 from envdoctor.node.live.examination import Examination
@@ -113,11 +114,9 @@ def name_of(request: Request, root: Path) -> str:
     """Name of the node: the host's, or for a recorded one the name that its node.toml gives, else its folder's."""
     if request.recorded is None:
         return platform.node()
-    import tomli
-
     try:
-        told = tomli.loads((root.parent / "node.toml").read_text(encoding="utf-8")).get("name")
-    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError):
+        told = loads_toml((root.parent / "node.toml").read_text(encoding="utf-8")).get("name")
+    except (OSError, ValueError):
         told = None
     return told if isinstance(told, str) and told else request.recorded.resolve().name
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from envdoctor.knowledge.files import loads_toml
 from envdoctor.node.probes.children import canonical
 from envdoctor.node.probes.files import natural
 
@@ -207,11 +208,9 @@ class RecordedRunner:
 
 def _index(folder: Path) -> list[Mapping[str, object]]:
     """The `[[command]]` tables of `index.toml`; [] where there is none that can be read."""
-    import tomli
-
     try:
-        data = tomli.loads((folder / "index.toml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError):
+        data = loads_toml((folder / "index.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return []
     commands = data.get("command")
     return [c for c in commands if isinstance(c, dict)] if isinstance(commands, list) else []

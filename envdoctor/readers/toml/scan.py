@@ -1,6 +1,6 @@
 """A scanner for TOML that gives nodes with places; tables that are written in several parts become one mapping.
 
-`tomli` gives no places and refuses a file for one fault.
+The parser of Python gives no places and refuses a file for one fault.
 """
 
 from __future__ import annotations
