@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envdoctor.node.trace.build import find_compiler, shim_library
 from envdoctor.node.trace.launch import environment_for
-from envdoctor.node.trace.records import Pattern, create
+from envdoctor.node.trace.records import NamePattern, create
 
 LOOP = """
 #include <stdio.h>
@@ -54,7 +54,7 @@ def main() -> None:
         source, loop = folder / "loop.c", folder / "loop"
         source.write_text(LOOP)
         subprocess.run([find_compiler() or "cc", "-O1", "-o", str(loop), str(source)], check=True)
-        create(folder / "records", [Pattern("NCCL_", prefix=True), Pattern("OMP_", prefix=True)])
+        create(folder / "records", [NamePattern("NCCL_", prefix=True), NamePattern("OMP_", prefix=True)])
         traced = environment_for(ENVIRONMENT, shim_library(folder), folder / "records")
         print(f"{'':30}{'plain':>10}{'traced':>10}")
         plain, watched = (

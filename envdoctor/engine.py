@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from envdoctor.analysis.project import Project
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import Context, UnitContext
+from envdoctor.checks.context import FileContext, UnitContext
 from envdoctor.checks.shared import Shared
 from envdoctor.core.decoding import line_of
 from envdoctor.core.facts import FileFacts, Problem
@@ -34,7 +34,7 @@ PRECEDENCE = {
 
 
 @dataclass(slots=True)
-class Result:
+class ScanResult:
     """What a scan found. `hints` is how many findings of severity info were left out."""
 
     findings: list[Finding]
@@ -129,7 +129,7 @@ class Engine:
     watch: Watch = unwatched
     _shared: Shared = field(init=False)
 
-    def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> Result:
+    def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> ScanResult:
         """Read and judge `paths`; the rest of the project is context."""
         paths = list(paths)
         read = [facts for path in self.watch(paths, "reading") if (facts := self.project.facts.read(path)) is not None]
@@ -162,7 +162,7 @@ class Engine:
         if not facts.settings and not facts.calls and not facts.launches:
             return []
         target, level = self._target(facts.path), self.level_of(facts.path)
-        context = Context(facts, target, self._shared, level=level)
+        context = FileContext(facts, target, self._shared, level=level)
         found: list[Finding] = []
         for rule in self.rules:
             with self.internal.guard(facts.path, f"judging it by {rule.name}"):
@@ -251,7 +251,7 @@ class Engine:
         rule = self.rulebook.named("unparsable-file")
         return Finding(rule.id, rule.name, rule.severity, rule.confidence, problem.place, problem.message, rule.fix)
 
-    def _result(self, found: list[Finding], problems: list[Finding], count: int) -> Result:
+    def _result(self, found: list[Finding], problems: list[Finding], count: int) -> ScanResult:
         found = sorted(set_of(found), key=lambda f: (f.place.path, f.place.line, f.place.column, f.rule))
         shown = [f for f in found if self.show_hints or f.severity != "info"]
         excerpts = {
@@ -264,7 +264,7 @@ class Engine:
             **summed(shown),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
-        return Result(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)
+        return ScanResult(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)
 
     def _line(self, path: str, number: int) -> str | None:
         lines = self.project.files.text(path).split("\n")

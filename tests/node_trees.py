@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envdoctor.core.findings import Finding
 from envdoctor.node.live.examination import Examination
-from envdoctor.node.live.run import Request, examine_node
+from envdoctor.node.live.run import LiveRequest, examine_node
 
 NODES = Path(__file__).parent / "nodes"
 NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())
@@ -45,7 +45,7 @@ def edited(name: str, to: Path, edits: Iterable[Edit] = ()) -> Path:
 
 def judged(folder: Path, **asked: object) -> Examination:
     """A recorded node, examined and judged."""
-    return examine_node(Request(recorded=folder, **asked))  # type: ignore[arg-type]
+    return examine_node(LiveRequest(recorded=folder, **asked))  # type: ignore[arg-type]
 
 
 def names_at(findings: Iterable[Finding], *severities: str) -> set[str]:

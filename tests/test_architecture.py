@@ -104,3 +104,13 @@ def test_the_tool_tells_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--packages"]) == 0
     assert "checks.values: " in capsys.readouterr().out
     assert "core" in packages(GRAPH)["cache"]
+
+
+def test_one_class_name_means_one_thing() -> None:
+    """What runs in the user's interpreter (`node/smoke/rank`) is a program of its own."""
+    places: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and ".smoke.rank" not in name:
+                places.setdefault(node.name, []).append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -16,7 +16,7 @@ from envdoctor.core.errors import UserError
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Confirmation, Finding
 from envdoctor.project import baseline
-from envdoctor.project.baseline import Baseline, Entry, Scope
+from envdoctor.project.baseline import Baseline, BaselineEntry, BaselineScope
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
@@ -187,8 +187,8 @@ def finding(name: str, line: int, severity: str = "error", state: str | None = N
 
 def test_what_an_experiment_refuted_is_kept_and_not_counted(tmp_path: Path) -> None:
     found = [finding("x", 1, state="refuted"), finding("x", 2, state="confirmed"), finding("x", 3, "info")]
-    held = Baseline(tmp_path, {"a.sh": Entry("", {"x": 1})})
-    kept, told = baseline.apply(held, found, Scope(tmp_path, [], {"x"}))
+    held = Baseline(tmp_path, {"a.sh": BaselineEntry("", {"x": 1})})
+    kept, told = baseline.apply(held, found, BaselineScope(tmp_path, [], {"x"}))
     assert [f.place.line for f in kept] == [1, 3]
     assert told == ["a.sh: in the baseline, and no longer there (--write-baseline removes it)"]
 
@@ -201,7 +201,9 @@ def test_a_rule_is_held_whole_or_not_at_all(now: dict[str, int], then: dict[str,
     """And nothing is held that is beyond what was there."""
     found = [finding(rule, line) for rule, count in now.items() for line in range(1, count + 1)]
     kept, _ = baseline.apply(
-        Baseline(Path("/nowhere"), {"a.sh": Entry("", then)}), found, Scope(Path("/nowhere"), [], set("xyz"))
+        Baseline(Path("/nowhere"), {"a.sh": BaselineEntry("", then)}),
+        found,
+        BaselineScope(Path("/nowhere"), [], set("xyz")),
     )
     left = {rule: sum(f.name == rule for f in kept) for rule in now}
     assert left == {rule: count if count > then.get(rule, 0) else 0 for rule, count in now.items()}
@@ -210,8 +212,8 @@ def test_a_rule_is_held_whole_or_not_at_all(now: dict[str, int], then: dict[str,
 def test_load_gives_back_what_write_wrote(tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text("x")
     found = [finding("x", 1), finding("x", 2), finding("y", 2)]
-    made = baseline.write(tmp_path / "b.json", found, Scope(tmp_path, ["a.sh"], {"x", "y"}))
+    made = baseline.write(tmp_path / "b.json", found, BaselineScope(tmp_path, ["a.sh"], {"x", "y"}))
     assert baseline.load(tmp_path / "b.json") == made
     assert made.entries["a.sh"].counts == {"x": 2, "y": 1}
     with pytest.raises(UserError, match="cannot be written"):
-        baseline.write(tmp_path / "no" / "b.json", found, Scope(tmp_path, ["a.sh"], {"x"}))
+        baseline.write(tmp_path / "no" / "b.json", found, BaselineScope(tmp_path, ["a.sh"], {"x"}))

@@ -13,7 +13,7 @@ import pytest
 from support import ROOT
 
 from envdoctor.project import git, since
-from envdoctor.project.git import Listing, View, repository_of
+from envdoctor.project.git import GitView, Listing, repository_of
 
 Tree = Callable[[Mapping[str, str]], Path]
 
@@ -293,7 +293,7 @@ def test_a_view_holds_no_more_than_it_says(tree: Tree) -> None:
     root = repository(tree({"a.sh": "echo\n"}))
     repository_found = repository_of(str(root))
     assert repository_found is not None
-    with View(repository_found) as view:
+    with GitView(repository_found) as view:
         names = {path.relative_to(view.path).as_posix() for path in Path(view.path).rglob("*")}
         links = {name for name in names if Path(view.path, name).is_symlink()}
         assert names - links == {"HEAD", "config", "info", "logs"}

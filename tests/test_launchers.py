@@ -12,9 +12,9 @@ from envdoctor.core.source import Source
 from envdoctor.knowledge.compile import compile_all
 from envdoctor.knowledge.files import rule_paths, rules_dir
 from envdoctor.knowledge.launchers import (
-    Command,
-    Example,
+    LauncherCommand,
     LauncherError,
+    LauncherExample,
     build,
     launchers_from,
     load_files,
@@ -44,7 +44,7 @@ def setting_shown(setting: Setting) -> str:
 
 
 @pytest.mark.parametrize(("title", "example"), EXAMPLES, ids=[example.line for _, example in EXAMPLES])
-def test_an_example_is_read_as_it_says(title: str, example: Example) -> None:
+def test_an_example_is_read_as_it_says(title: str, example: LauncherExample) -> None:
     facts = read(f"{example.line}\n")
     assert [launch_shown(launch) for launch in facts.launches] == list(example.launches), title
     assert [setting_shown(setting) for setting in facts.settings] == list(example.gives), title
@@ -116,7 +116,7 @@ def test_modules_are_the_launchers_they_start() -> None:
 def test_tables_that_live_and_die_do_not_answer_for_each_other() -> None:
     for name in ("a", "b", "c", "d"):
         table = {"one": {"title": name, "evidence": ["x"], "command": [{"programs": name, "sizes": f"-{name}"}]}}
-        assert launchers_from(table).command_of(name) == Command(programs=name, sizes=f"-{name}")
+        assert launchers_from(table).command_of(name) == LauncherCommand(programs=name, sizes=f"-{name}")
 
 
 def write(folder: Path, name: str, text: str) -> Path:

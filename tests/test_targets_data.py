@@ -16,7 +16,7 @@ from envdoctor.core.versions import at_least, series
 from envdoctor.knowledge.files import loads_toml, rules_dir
 from envdoctor.knowledge.targets.combine import combine
 from envdoctor.knowledge.targets.data import build
-from envdoctor.knowledge.targets.table import Hint, Names, Table, table, table_from
+from envdoctor.knowledge.targets.table import Hint, HintNames, TargetTable, table, table_from
 
 FOLDER = rules_dir() / "targets"
 KNOWN = table_from(build(sorted(FOLDER.glob("*.toml"))))
@@ -235,7 +235,7 @@ def test_a_missing_topic_is_named() -> None:
 
 
 def test_the_table_that_is_used_is_the_one_of_the_files() -> None:
-    loaded: Table = table()
+    loaded: TargetTable = table()
     assert loaded.data == KNOWN.data
     assert [h.id for h in loaded.hints] == [h.id for h in KNOWN.hints]
 
@@ -247,5 +247,5 @@ def test_the_table_that_is_used_is_the_one_of_the_files() -> None:
     "name", ["dockerfile", "a.sh", ".sh", "requirements.txt", "requirements-a.txt", "requirementstxt", "a", "", "x.y.yml", "job.1"]
 )  # fmt: skip
 def test_names_are_compared_as_fnmatch_does(pattern: str, name: str) -> None:
-    assert Names([pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)
-    assert Names(["other", pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)
+    assert HintNames([pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)
+    assert HintNames(["other", pattern]).fit(name) == fnmatch.fnmatchcase(name, pattern)

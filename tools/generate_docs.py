@@ -13,8 +13,8 @@ from parameter_docs import parameter_lines
 
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
-from envdoctor.knowledge.launchers import Command, Delivery, LauncherFile, Option, load_files
-from envdoctor.knowledge.launchers import Example as Line
+from envdoctor.knowledge.launchers import Delivery, LauncherCommand, LauncherFile, LauncherOption, load_files
+from envdoctor.knowledge.launchers import LauncherExample as Line
 from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook
 from envdoctor.knowledge.toml_records import keys_of
 
@@ -176,8 +176,8 @@ def _span(title: str, since: str | None, until: str | None) -> str:
 
 
 LAUNCHER_TABLES = (
-    ("The file", LauncherFile), ("`[[command]]`: how words are read", Command),
-    ("`options` of a `[[command]]`: flags that carry variables", Option),
+    ("The file", LauncherFile), ("`[[command]]`: how words are read", LauncherCommand),
+    ("`options` of a `[[command]]`: flags that carry variables", LauncherOption),
     ("`[[delivery]]`: what gets through", Delivery), ("`[[example]]`: a command line and what is made of it", Line),
 )  # fmt: skip
 """The tables of a launcher file, and the records that describe their keys."""

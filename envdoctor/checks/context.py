@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Context:
+class FileContext:
     """What a check may look at: one file's facts, the target they are judged against, and what is known.
 
     `observations` is what is known of a node, `level` what the configuration asks for.

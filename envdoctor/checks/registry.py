@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from envdoctor.checks.context import Context, UnitContext
+from envdoctor.checks.context import FileContext, UnitContext
 from envdoctor.checks.node.common import told
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.rulebook import Rule
@@ -78,7 +78,7 @@ def codes_of(rule: Rule, topics: tuple[str, ...]) -> list[str]:
     return [code for code in rule.code if code.partition(".")[0] in topics]
 
 
-def in_file(rule: Rule, context: Context) -> Iterator[Finding]:
+def in_file(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Findings of one rule in one file."""
     for code in codes_of(rule, FILE_TOPICS):
         if context.entry_points is not None or not code.startswith("python."):
@@ -91,7 +91,7 @@ def in_unit(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         yield from function(code)(rule, context)
 
 
-def on_node(rule: Rule, context: Context) -> Iterator[Finding]:
+def on_node(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Findings of one rule about what was observed of a node; none where there is no node."""
     for code in codes_of(rule, ("node",)) if context.observations else ():
         yield from told(rule, context, function(code))

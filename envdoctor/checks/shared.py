@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from envdoctor.analysis.python.timeline import EntryPoints
     from envdoctor.checks.names.verdicts import Verdicts
     from envdoctor.checks.python.intent import Intents
-    from envdoctor.checks.python.patterns import Table
+    from envdoctor.checks.python.patterns import PatternTable
     from envdoctor.checks.python.streams import Streams
-    from envdoctor.knowledge.parameters.calls import Option, Options
+    from envdoctor.knowledge.parameters.calls import CallOption, OptionParameters
     from envdoctor.knowledge.parameters.seeds import Seeds
 
 
@@ -27,7 +27,7 @@ class Shared:
     def __init__(self, catalog: Catalog, entry_points: EntryPoints | None = None) -> None:
         self.catalog = catalog
         self.entry_points = entry_points
-        self._options: dict[str, Table[Option]] = {}
+        self._options: dict[str, PatternTable[CallOption]] = {}
         self._streams: dict[str, Streams] = {}
 
     @cached_property
@@ -44,12 +44,12 @@ class Shared:
 
         return Intents()
 
-    def options(self, rule: Rule) -> Table[Option]:
+    def options(self, rule: Rule) -> PatternTable[CallOption]:
         """The options that a rule lists."""
         if rule.id not in self._options:
-            from envdoctor.checks.python.patterns import Table
+            from envdoctor.checks.python.patterns import PatternTable
 
-            self._options[rule.id] = Table(cast("Options", rule.parameters).get("option", ()))
+            self._options[rule.id] = PatternTable(cast("OptionParameters", rule.parameters).get("option", ()))
         return self._options[rule.id]
 
     def streams(self, rule: Rule) -> Streams:

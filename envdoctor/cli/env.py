@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from envdoctor.core.errors import UserError
 from envdoctor.core.target import UNKNOWN, Target, TargetError
-from envdoctor.knowledge.levels import LEVELS, VARIANTS, Levels, Line, load_levels
+from envdoctor.knowledge.levels import LEVELS, VARIANTS, LevelLine, Levels, load_levels
 from envdoctor.knowledge.targets.given import parse_target
 
 Comments = Sequence[str]
@@ -64,24 +64,24 @@ def named(target: Target) -> str:
     return ", ".join(parts) or target.platform or "platform not known"
 
 
-def shell(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def shell(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """A file to source in a launch script."""
     return [*(f"# {note}" for note in notes), *(f"export {line.name}={line.value}  # {line.why}" for line in lines)]
 
 
-def slurm(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def slurm(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """The head of a batch script."""
     extra = "srun passes the environment on; a list after --export= must begin with ALL"
     return ["#!/bin/bash", "#SBATCH --export=ALL", *shell([*notes, extra], lines)]
 
 
-def dockerfile(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def dockerfile(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """Lines for the last stage of a Dockerfile; comments stand on lines of their own there."""
     settings = [text for line in lines for text in (f"# {line.why}", f"ENV {line.name}={line.value}")]
     return [*(f"# {note}" for note in notes), *settings]
 
 
-def kubernetes(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def kubernetes(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """The `env` of a container."""
     found = [*(f"# {note}" for note in notes), "env:" if lines else "env: []"]
     for line in lines:
@@ -89,7 +89,7 @@ def kubernetes(notes: Comments, lines: Sequence[Line]) -> list[str]:
     return found
 
 
-def compose(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def compose(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """The `environment` of a service."""
     found = [*(f"# {note}" for note in notes), "environment:" if lines else "environment: {}"]
     for line in lines:
@@ -97,7 +97,7 @@ def compose(notes: Comments, lines: Sequence[Line]) -> list[str]:
     return found
 
 
-def python(notes: Comments, lines: Sequence[Line]) -> list[str]:
+def python(notes: Comments, lines: Sequence[LevelLine]) -> list[str]:
     """The first lines of a program: what the environment holds before a library asks, then the switches of torch."""
     found = [*(f"# {note}" for note in notes)]
     outside = [line for line in lines if line.name in READ_AT_START]
@@ -130,11 +130,11 @@ def pair(levels: Levels, level: str, target: Target) -> list[str]:
     ]
 
 
-def _shown(line: Line | None) -> str:
+def _shown(line: LevelLine | None) -> str:
     return f"{line.name}={line.value}" if line is not None else "-"
 
 
-FORMATS: dict[str, Callable[[Comments, Sequence[Line]], list[str]]] = {
+FORMATS: dict[str, Callable[[Comments, Sequence[LevelLine]], list[str]]] = {
     "shell": shell, "dockerfile": dockerfile, "kubernetes": kubernetes, "compose": compose, "python": python,
     "slurm": slurm,
 }  # fmt: skip

@@ -14,7 +14,7 @@ from envdoctor.knowledge.files import suggestion
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.node.live.examination import Examination
 from envdoctor.node.live.progress import progress
-from envdoctor.node.live.run import Request, examine_node
+from envdoctor.node.live.run import LiveRequest, examine_node
 from envdoctor.project import config as configuration
 from envdoctor.reports.base import tell
 from envdoctor.reports.node.formats import FORMATS, sheet_report
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.record and arguments.recorded:
         raise UserError("--record writes what is examined live; --recorded is no live node")
     with progress() as told:
-        request = Request(
+        request = LiveRequest(
             arguments.recorded, arguments.record, "files" if arguments.no_torch else "torch", arguments.pid,
             arguments.script, config.level, _rules(config), told=told,
         )  # fmt: skip
@@ -105,11 +105,11 @@ def _smoke(arguments: argparse.Namespace, examination: Examination) -> str:
     if not examination.node.devices and not arguments.cpu:
         return "the smoke test was not run: there is no GPU (--cpu exercises the harness on gloo)"
     from envdoctor.node.live.progress import progress_text
-    from envdoctor.node.live.smoke import Options, add_smoke_test
+    from envdoctor.node.live.smoke import SmokeOptions, add_smoke_test
 
     colour = arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     with progress_text("the smoke test") as told:
-        options = Options(arguments.cpu, arguments.thorough, arguments.save, arguments.against, colour, told)
+        options = SmokeOptions(arguments.cpu, arguments.thorough, arguments.save, arguments.against, colour, told)
         add_smoke_test(examination, options)
     return examination.smoke
 

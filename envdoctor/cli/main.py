@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(2_000_000)
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with streams.Output(sys.stdout):
+        with streams.StandardOutput(sys.stdout):
             status = _status(words)
     except SystemExit as end:  # of argparse, which has said why
         raise SystemExit(streams.finished(end.code if isinstance(end.code, int) else 0)) from None

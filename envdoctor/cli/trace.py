@@ -20,7 +20,7 @@ from envdoctor.node.trace.build import ShimError, shim_library
 from envdoctor.node.trace.launch import Ended, LaunchError
 from envdoctor.node.trace.limits import limits_of
 from envdoctor.node.trace.merge import CONTEXT, RANK_VARIABLES, Run, merge
-from envdoctor.node.trace.records import Pattern, RecordError, create, read_all
+from envdoctor.node.trace.records import NamePattern, RecordError, create, read_all
 from envdoctor.reports import trace as report
 from envdoctor.reports.base import tell
 
@@ -100,18 +100,18 @@ def _of_interest(catalog: Catalog, name: str) -> bool:
     return name.startswith(RUNTIMES) or catalog.prefix_of(name) is not None
 
 
-def patterns(catalog: Catalog, names: Sequence[str]) -> Iterator[Pattern]:
+def patterns(catalog: Catalog, names: Sequence[str]) -> Iterator[NamePattern]:
     """What to watch: the families of the catalogue, its names outside of them, and the names the user adds.
 
     Of a name that only the user knows, no value is recorded: it may be a secret.
     """
     families = tuple(dict.fromkeys([*RUNTIMES, *(prefix.name for prefix in catalog.prefixes)]))
-    yield from (Pattern(name, prefix=True) for name in families)
+    yield from (NamePattern(name, prefix=True) for name in families)
     alone = [name for name in catalog.variables if not name.startswith(families)]
-    yield from (Pattern(name) for name in dict.fromkeys([*alone, *CONTEXT]))
+    yield from (NamePattern(name) for name in dict.fromkeys([*alone, *CONTEXT]))
     for name in names:
         prefix = name.endswith("*")
-        yield Pattern(name.rstrip("*"), prefix, value=not prefix and catalog.variable(name) is not None)
+        yield NamePattern(name.rstrip("*"), prefix, value=not prefix and catalog.variable(name) is not None)
 
 
 def _private_folder(parent: Path | None) -> Path:

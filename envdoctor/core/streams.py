@@ -23,7 +23,7 @@ class Undeliverable(Exception):  # noqa: N818  what is wrong is not here
     """What is printed on standard output cannot be written. No OSError: some printers take those for unimportant."""
 
 
-class Output:
+class StandardOutput:
     """Standard output whose errors say whose they are; `with` it, in place of `sys.stdout`."""
 
     def __init__(self, stream: Any) -> None:
@@ -44,9 +44,9 @@ class Output:
         self._tried(self._stream.flush)
 
     @property
-    def buffer(self) -> Output:
+    def buffer(self) -> StandardOutput:
         """The same for bytes."""
-        return Output(self._stream.buffer)
+        return StandardOutput(self._stream.buffer)
 
     def _tried(self, do: Callable[..., Any], *values: Any) -> Any:
         try:

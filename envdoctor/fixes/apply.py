@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from envdoctor.core.findings import Finding, Fix
 from envdoctor.core.records import dataclass, field
-from envdoctor.engine import Engine, Result
+from envdoctor.engine import Engine, ScanResult
 from envdoctor.fixes import verify
 from envdoctor.fixes.fixer import Fixer, wanted
 from envdoctor.fixes.spans import FileBytes, FixRefused, Span
@@ -15,7 +15,7 @@ from envdoctor.fixes.writing import Change
 MOST_PASSES = 12
 """A fix can bring the next one to light, or meet another one; what is left after this is left."""
 WITHOUT_LIBCST = "fixes of Python code need libcst: pip install 'envdoctor[fix]'"
-Judge = Callable[[dict[str, bytes]], tuple[Engine, Result]]
+Judge = Callable[[dict[str, bytes]], tuple[Engine, ScanResult]]
 """Judges the project with some files as they would be after fixes."""
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from envdoctor.checks.python.streams import Streams
     from envdoctor.fixes.notebook import Program
     from envdoctor.fixes.python.seeds import Training
-    from envdoctor.fixes.python.tree import Tree
+    from envdoctor.fixes.python.tree import PythonTree
     from envdoctor.knowledge.parameters.seeds import Seeds
 
 _COMMENT = regex(r"[ \t]*(?:#|//)")
@@ -329,7 +329,7 @@ class Fixer:
             self.lacks_libcst = True
             return None
 
-    def tree(self, path: str) -> Tree | None:
+    def tree(self, path: str) -> PythonTree | None:
         """A Python file of the project as libcst sees it; None for what is none, or cannot be parsed."""
         from envdoctor.fixes.python.tree import parse
 

@@ -32,7 +32,7 @@ class IntentError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class IntentReading:
     """How a reader tells on from off. `others` is its answer for what is in neither list."""
 
     text: str
@@ -61,11 +61,11 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IntentRow:
     """Variables or arguments of the table, which ask alike. `flags`: the value of the variable is a line of these."""
 
     names: tuple[str, ...]
-    asks: Reading
+    asks: IntentReading
     evidence: tuple[str, ...]
     flags: tuple[str, ...] = ()
     switch: bool = False
@@ -98,8 +98,8 @@ class Row:
 class IntentTable:
     """All of `rules/intent/`: the rows of variables by name, and those of arguments."""
 
-    variables: Mapping[str, Row]
-    arguments: tuple[Row, ...]
+    variables: Mapping[str, IntentRow]
+    arguments: tuple[IntentRow, ...]
 
 
 def intent_of(name: str, value: str | None) -> Answer:
@@ -151,7 +151,7 @@ def intent_from(table: Mapping[str, Any]) -> IntentTable:
     readings = {name: _reading(f"reading.{name}", data) for name, data in table["reading"].items()}
     variables = [_row(data, VARIABLE_KEYS, readings) for data in table["variable"]]
     arguments = [_row(data, ARGUMENT_KEYS, readings) for data in table["argument"]]
-    by_name: dict[str, Row] = {}
+    by_name: dict[str, IntentRow] = {}
     for row in (*variables, *arguments):
         for name in row.names:
             if name in by_name:
@@ -160,7 +160,7 @@ def intent_from(table: Mapping[str, Any]) -> IntentTable:
     return IntentTable({name: row for row in variables for name in row.names}, tuple(arguments))
 
 
-def _reading(where: str, data: Mapping[str, Any]) -> Reading:
+def _reading(where: str, data: Mapping[str, Any]) -> IntentReading:
     fields = _checked(where, data, READING_KEYS, ("text", "on"))
     allowed = {"others": ("on", "off"), "case": ("insensitive",), "number": tuple(NUMBER)}
     for key, words in allowed.items():
@@ -168,10 +168,10 @@ def _reading(where: str, data: Mapping[str, Any]) -> Reading:
             raise IntentError(f"{where}: {key}: {fields[key]!r} is not one of {', '.join(words)}")
     if both := sorted(set(fields["on"]) & set(fields.get("off", ()))):
         raise IntentError(f"{where}: {both[0]!r} is on and off")
-    return Reading(**fields)
+    return IntentReading(**fields)
 
 
-def _row(data: Mapping[str, Any], keys: Mapping[str, type], readings: Mapping[str, Reading]) -> Row:
+def _row(data: Mapping[str, Any], keys: Mapping[str, type], readings: Mapping[str, IntentReading]) -> IntentRow:
     where = str(next(iter(data.get("names") or ()), "a table without names"))
     fields = _checked(where, data, keys, ("names", "asks", "evidence"))
     for key in ("names", "evidence"):
@@ -179,7 +179,7 @@ def _row(data: Mapping[str, Any], keys: Mapping[str, type], readings: Mapping[st
             raise IntentError(f"{where}: {key}: empty")
     if data["asks"] not in readings:
         raise IntentError(f"{where}: asks: there is no reading {data['asks']!r}{suggestion(data['asks'], [*readings])}")
-    return Row(**{**fields, "asks": readings[data["asks"]]})
+    return IntentRow(**{**fields, "asks": readings[data["asks"]]})
 
 
 def _checked(where: str, data: Mapping[str, Any], keys: Mapping[str, type], required: Sequence[str]) -> dict[str, Any]:

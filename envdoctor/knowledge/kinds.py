@@ -12,7 +12,7 @@ from envdoctor.knowledge.files import suggestion
 from envdoctor.knowledge.rule_errors import RuleKeyError
 
 
-class Kind(NamedTuple):
+class CheckKind(NamedTuple):
     """A public kind: the parameter that chooses (`""`: there is no choice), and the codes that it chooses from."""
 
     chooser: str
@@ -30,11 +30,11 @@ OBSERVED = (
     "debug_library", "tuning_databases", "no_gpu", "partition_mode", "unequal_gpus", "device_denied", "shared_gpu",
     "clock_cap", "missing_link", "nvls", "small_limits", "host_tuning", "precision_override",
 )  # fmt: skip
-KINDS: Mapping[str, Kind] = {
-    "name": Kind("", {"": ("names.verdicts",)}),
-    "value": Kind("", {"": ("values.grammar",)}),
-    "relation": Kind("fault", {"contradictory": RELATIONS, "ineffective-setting": ("relations.idle",)}),
-    "delivery": Kind(
+KINDS: Mapping[str, CheckKind] = {
+    "name": CheckKind("", {"": ("names.verdicts",)}),
+    "value": CheckKind("", {"": ("values.grammar",)}),
+    "relation": CheckKind("fault", {"contradictory": RELATIONS, "ineffective-setting": ("relations.idle",)}),
+    "delivery": CheckKind(
         "fault",
         {
             "not-exported": ("delivery.not_exported",),
@@ -44,7 +44,7 @@ KINDS: Mapping[str, Kind] = {
             "command-misread": ("delivery.misread_commands",),
         },
     ),
-    "call": Kind(
+    "call": CheckKind(
         "of",
         {
             "seeds": ("python.seeds",),
@@ -53,7 +53,7 @@ KINDS: Mapping[str, Kind] = {
             "blind": ("python.blind_tests",),
         },
     ),
-    "observation": Kind("test", {name: (f"node.{name}",) for name in OBSERVED}),
+    "observation": CheckKind("test", {name: (f"node.{name}",) for name in OBSERVED}),
 }
 
 

@@ -26,8 +26,8 @@ from envdoctor.knowledge.toml_records import (
     TABLE_OF_TEXTS,
     TEXT,
     TEXTS,
-    Kind,
     TableError,
+    ValueKind,
     check,
     choice,
     key,
@@ -58,7 +58,7 @@ class LauncherError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class LauncherOption:
     """Flags that carry variables in one form: `{ flags = "-x --x", form = "assignment" }`."""
 
     flags: str = field(metadata=key(SOME_TEXT, "the flags, blank between them"))
@@ -69,14 +69,15 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class LauncherCommand:
     """`[[command]]`: how the words of a command are read. The shell reader uses these rows and nothing else."""
 
     programs: str = field(metadata=key(SOME_TEXT, "the names of the program, blank between them"))
     subcommands: str = field(default="", metadata=key(TEXT, "comma between them; absent: the program itself"))
     modules: str = field(default="", metadata=key(TEXT, "`python -m` of these is the same command; blank between them"))
-    options: tuple[Option, ...] = field(
-        default=(), metadata=key(tables(Option), "flags that carry variables: `flags`, `form` and perhaps `channel`")
+    options: tuple[LauncherOption, ...] = field(
+        default=(),
+        metadata=key(tables(LauncherOption), "flags that carry variables: `flags`, `form` and perhaps `channel`"),
     )
     valued: str = field(
         default="",
@@ -109,7 +110,7 @@ class Command:
     ranks: bool = field(default=False, metadata=key(FLAG, "starts ranks, or the program that becomes one"))
     sizes: str = field(default="", metadata=key(TEXT, "flags that say how many ranks or nodes there are"))
 
-    def option(self, flag: str) -> Option | None:
+    def option(self, flag: str) -> LauncherOption | None:
         """The option a flag belongs to, if it carries variables."""
         return _options(self).get(flag)
 
@@ -133,12 +134,12 @@ class Command:
 
 
 @cache
-def _options(row: Command) -> dict[str, Option]:
+def _options(row: LauncherCommand) -> dict[str, LauncherOption]:
     return {flag: option for option in row.options for flag in option.flags.split()}
 
 
 @cache
-def _valued(row: Command) -> frozenset[str]:
+def _valued(row: LauncherCommand) -> frozenset[str]:
     return frozenset(row.valued.split())
 
 
@@ -196,7 +197,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class LauncherExample:
     """`[[example]]`: a command line as people write it, and what is made of it; a test and documentation at once."""
 
     line: str = field(metadata=key(SOME_TEXT, "the command, one line or several"))
@@ -219,8 +220,8 @@ class LauncherFile:
 
     title: str = field(metadata=key(SOME_TEXT, "the launcher's name"))
     evidence: tuple[str, ...] = field(metadata=key(SOME_TEXTS, "what was measured, or which source or manual says so"))
-    examples: tuple[Example, ...] = field(
-        metadata=key(tables(Example, full=True), "command lines and what is made of them", name="example")
+    examples: tuple[LauncherExample, ...] = field(
+        metadata=key(tables(LauncherExample, full=True), "command lines and what is made of them", name="example")
     )
     local: str = field(default="", metadata=key(GETS, "what ranks beside the caller get"))
     remote: str = field(default="", metadata=key(GETS, "what ranks on other nodes get"))
@@ -239,10 +240,10 @@ class LauncherFile:
     )
     shared: Mapping[str, Any] = field(
         default=NOTHING,
-        metadata=key(Kind("a table", dict), "keys that every `[[command]]` of this file takes over"),
+        metadata=key(ValueKind("a table", dict), "keys that every `[[command]]` of this file takes over"),
     )
-    commands: tuple[Command, ...] = field(
-        default=(), metadata=key(tables(Command), "how words are read", name="command")
+    commands: tuple[LauncherCommand, ...] = field(
+        default=(), metadata=key(tables(LauncherCommand), "how words are read", name="command")
     )
     deliveries: tuple[Delivery, ...] = field(
         default=(), metadata=key(tables(Delivery), "what gets through", name="delivery")
@@ -253,9 +254,9 @@ class LauncherFile:
 class Launchers:
     """Everything known of launchers: rows in order of their files, and deliveries by the command's name."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[LauncherCommand, ...]
     deliveries: tuple[Delivery, ...]
-    by_name: dict[str, Command] = field(default_factory=dict, init=False, repr=False)
+    by_name: dict[str, LauncherCommand] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.by_name.update((name, row) for row in self.commands for name in row.names())
@@ -264,7 +265,7 @@ class Launchers:
         """What a command of this name may be."""
         return [d for d in self.deliveries if launcher in d.launchers]
 
-    def command_of(self, launcher: str) -> Command | None:
+    def command_of(self, launcher: str) -> LauncherCommand | None:
         """The row of a command by its name in facts, or None."""
         return self.by_name.get(launcher)
 
@@ -317,7 +318,7 @@ def _with_shared(content: dict[str, Any]) -> dict[str, Any]:
 def _take_names(content: Mapping[str, Any], where: str, owners: dict[str, str]) -> None:
     """Note whose the commands of a file are; a name that is taken already is refused."""
     for index, row in enumerate(content.get("command", ()), 1):
-        command = Command(**values_of(row, Command))
+        command = LauncherCommand(**values_of(row, LauncherCommand))
         named = [("programs", name) for name in command.names()]
         for key_name, name in [*named, *(("modules", f"python -m {module}") for module in command.modules.split())]:
             if name in owners:
@@ -354,7 +355,9 @@ def _fault_of_name(name: str, told_apart: bool, where: str, shared: Sequence[str
 def launchers_from(table: Mapping[str, Any]) -> Launchers:
     """The launchers of a table that `build` made."""
     files = table.values()
-    commands = tuple(Command(**values_of(row, Command)) for file in files for row in file.get("command", ()))
+    commands = tuple(
+        LauncherCommand(**values_of(row, LauncherCommand)) for file in files for row in file.get("command", ())
+    )
     deliveries = tuple(_delivery(row, file) for file in files for row in file.get("delivery", ()))
     return Launchers(commands, deliveries)
 

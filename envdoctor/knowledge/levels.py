@@ -43,7 +43,7 @@ class LevelError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class LevelNeed:
     """One thing that a level needs, as its table in `rules/levels/` says."""
 
     id: str
@@ -85,7 +85,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LevelLine:
     """One setting of a block, with its reason and what it costs (empty: nothing to speak of)."""
 
     name: str
@@ -98,7 +98,7 @@ class Line:
 class Levels:
     """All of `rules/levels/`."""
 
-    needs: tuple[Need, ...]
+    needs: tuple[LevelNeed, ...]
     demands: tuple[Demand, ...]
     logs: tuple[Mapping[str, Any], ...]
     notes: tuple[Mapping[str, Any], ...] = ()
@@ -108,16 +108,16 @@ class Levels:
         here = (None, target.platform or "unknown")
         return [note["text"] for note in self.notes if level in note["levels"] and note.get("platform") in here]
 
-    def needed(self, level: str, target: Target) -> Iterator[Need]:
+    def needed(self, level: str, target: Target) -> Iterator[LevelNeed]:
         """The needs of a level on a target; of what exists only elsewhere, or is not known to exist, none."""
         return (need for need in self.needs if need.level in WANTED[level] and exists(need, target))
 
-    def open(self, level: str, target: Target, settings: Settings, calls: Collection[str]) -> list[Need]:
+    def open(self, level: str, target: Target, settings: Settings, calls: Collection[str]) -> list[LevelNeed]:
         """What the level lacks under these settings and calls; needs of the block alone are left out."""
         needed = (need for need in self.needed(level, target) if not need.block_only)
         return [need for need in needed if not is_met(need.met, settings, calls, target)]
 
-    def block(self, level: str, target: Target, variant: str = "") -> list[Line]:
+    def block(self, level: str, target: Target, variant: str = "") -> list[LevelLine]:
         """The settings that a level needs on a target, pins of the collectives last.
 
         A need that an earlier line meets adds nothing. `variant` adds how the run logs; `production` leaves out what
@@ -126,27 +126,27 @@ class Levels:
         fast = variant == "production"
         wanted = [n for n in self.needed(level, target) if not fast or (n.block_only and not n.cost)]
         order = {"placement": 0, "topology": 1, "run-to-run": 2}
-        lines: dict[str, Line] = {}
+        lines: dict[str, LevelLine] = {}
         for need in sorted(wanted, key=lambda need: (not need.block_only, order[need.level], need.platform or "")):
             given = {name: line.value for name, line in lines.items()}
             if need.block_only or not is_met(need.met, given, (), target):
-                lines |= {name: Line(name, value, need.why, need.cost) for name, value in need.gives.items()}
+                lines |= {name: LevelLine(name, value, need.why, need.cost) for name, value in need.gives.items()}
         for log in self.logs:
             if log["variant"] == variant:
-                lines |= {name: Line(name, value, log["why"]) for name, value in log["gives"].items()}
+                lines |= {name: LevelLine(name, value, log["why"]) for name, value in log["gives"].items()}
         return list(lines.values())
 
-    def paste(self, needs: Sequence[Need | Demand], target: Target) -> list[Line]:
+    def paste(self, needs: Sequence[LevelNeed | Demand], target: Target) -> list[LevelLine]:
         """The lines that close these needs, each variable once, none for what another line closes."""
-        lines: dict[str, Line] = {}
+        lines: dict[str, LevelLine] = {}
         for need in needs:
             given = {name: line.value for name, line in lines.items()}
             if not is_met(need.met, given, (), target):
-                lines |= {name: Line(name, value, need.why) for name, value in need.gives.items()}
+                lines |= {name: LevelLine(name, value, need.why) for name, value in need.gives.items()}
         return list(lines.values())
 
 
-def exists(need: Need, target: Target) -> bool:
+def exists(need: LevelNeed, target: Target) -> bool:
     """Whether what a need is about exists on the target. Unknown: a path that current releases have is taken to exist,
     one that they have lost is not."""
     if need.platform is not None and need.platform != target.platform:
@@ -258,7 +258,7 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
 
 def levels_from(table: Mapping[str, Any]) -> Levels:
     """Validate a table of needs; ids are unique."""
-    needs = tuple(Need(**_checked(data, NEED_KEYS, ("id", "level", "why"))) for data in table["need"])
+    needs = tuple(LevelNeed(**_checked(data, NEED_KEYS, ("id", "level", "why"))) for data in table["need"])
     keys = ("id", "argument", "programs", "lacks", "why", "set", "met")
     demands = tuple(Demand(**_checked(data, DEMAND_KEYS, keys)) for data in table["demand"])
     logs = tuple(_checked(data, LOG_KEYS, ("variant", "why", "set")) for data in table["log"])

@@ -32,13 +32,13 @@ def located(text: str) -> Iterator[None]:
 def line_of(text: str, key: Key) -> int | None:
     """The line of a key, of the table or list that it would stand in if it is missing; None where it has none."""
     try:
-        lines = Lines(text).read()
+        lines = KeyLines(text).read()
     except (RecursionError, ValueError):
         return None
     return next((lines[key[:end]] for end in range(len(key), 0, -1) if key[:end] in lines), None)
 
 
-class Lines:
+class KeyLines:
     """Goes through a text that is valid TOML and notes where each key and each item of a list first stands."""
 
     def __init__(self, text: str) -> None:

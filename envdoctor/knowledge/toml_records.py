@@ -17,7 +17,7 @@ class TableError(ValueError):
     """A table that cannot be used; the message names the key."""
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """How the value of a key is written (`shape`, for people, and its type in TOML), and what is made of it."""
 
     shape: str
@@ -31,11 +31,11 @@ class Kind(NamedTuple):
     """Describes each table of a list of tables; without it a list or table holds texts."""
 
 
-class Key(NamedTuple):
+class RecordKey(NamedTuple):
     """One key of a table: its name, what is written there, what it says, whether it has to be there, its field."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     text: str
     required: bool
     field: str
@@ -46,48 +46,50 @@ def names_in(text: str) -> list[str]:
     return [" ".join(name.split()) for name in text.split(",")]
 
 
-TEXT = Kind("text", str)
-SOME_TEXT = Kind("text, not empty", str, full=True)
-FLAG = Kind("true or false", bool)
-NUMBER = Kind("a number", int)
-FLAGS = Kind("words, blank between them", str, lambda text: frozenset(text.split()))
-NAMES = Kind(
+TEXT = ValueKind("text", str)
+SOME_TEXT = ValueKind("text, not empty", str, full=True)
+FLAG = ValueKind("true or false", bool)
+NUMBER = ValueKind("a number", int)
+FLAGS = ValueKind("words, blank between them", str, lambda text: frozenset(text.split()))
+NAMES = ValueKind(
     "names, comma between them", str, lambda text: frozenset(" ".join(name.split()) for name in text.split(","))
 )
-TEXTS = Kind("a list of texts", list, tuple)
-SOME_TEXTS = Kind("a list of texts, not empty", list, tuple, full=True)
-TABLE_OF_TEXTS = Kind("a table of texts", dict)
+TEXTS = ValueKind("a list of texts", list, tuple)
+SOME_TEXTS = ValueKind("a list of texts, not empty", list, tuple, full=True)
+TABLE_OF_TEXTS = ValueKind("a table of texts", dict)
 
 
-def choice(words: tuple[str, ...]) -> Kind:
+def choice(words: tuple[str, ...]) -> ValueKind:
     """One of some words."""
-    return Kind(f"one of {', '.join(words)}", str, words=words)
+    return ValueKind(f"one of {', '.join(words)}", str, words=words)
 
 
-def tables(record: type, full: bool = False) -> Kind:
+def tables(record: type, full: bool = False) -> ValueKind:
     """A list of tables that a record describes; `full`: at least one."""
 
     def read(rows: list[Mapping[str, Any]]) -> tuple[Any, ...]:
         return tuple(record(**values_of(row, record)) for row in rows)
 
-    return Kind("tables, at least one" if full else "tables", list, read, full=full, record=record)
+    return ValueKind("tables, at least one" if full else "tables", list, read, full=full, record=record)
 
 
-def key(kind: Kind, text: str, name: str = "") -> dict[str, Any]:
+def key(kind: ValueKind, text: str, name: str = "") -> dict[str, Any]:
     """The metadata of a field that is a key; `name` where the key is called otherwise."""
     return {"kind": kind, "text": text, "key": name}
 
 
 @cache
-def keys_of(record: Any) -> dict[str, Key]:
+def keys_of(record: Any) -> dict[str, RecordKey]:
     """The keys that the fields of a record describe by their names, in their order."""
     keys = [_key(item) for item in fields(record) if "kind" in item.metadata]
     return {one.name: one for one in keys}
 
 
-def _key(item: Any) -> Key:
+def _key(item: Any) -> RecordKey:
     required = item.default is MISSING and item.default_factory is MISSING
-    return Key(item.metadata["key"] or item.name, item.metadata["kind"], item.metadata["text"], required, item.name)
+    return RecordKey(
+        item.metadata["key"] or item.name, item.metadata["kind"], item.metadata["text"], required, item.name
+    )
 
 
 def check(table: Any, record: type, where: str = "") -> None:
@@ -105,7 +107,7 @@ def check(table: Any, record: type, where: str = "") -> None:
             raise TableError(f"{start}{name}: missing ({one.kind.shape}: {one.text})")
 
 
-def _check_value(value: Any, kind: Kind, where: str) -> None:
+def _check_value(value: Any, kind: ValueKind, where: str) -> None:
     if not _is_written_so(value, kind):
         raise TableError(f"{where}: unexpected {type(value).__name__}, expected {kind.shape}")
     if kind.words and value not in kind.words:
@@ -119,7 +121,7 @@ def _check_value(value: Any, kind: Kind, where: str) -> None:
         _check_texts(value.values() if kind.written is dict else value, f"{where}: expected {kind.shape}")
 
 
-def _is_written_so(value: object, kind: Kind) -> bool:
+def _is_written_so(value: object, kind: ValueKind) -> bool:
     """Whether a value has the type; `true` is no number."""
     return isinstance(value, kind.written) and isinstance(value, bool) is (kind.written is bool)
 

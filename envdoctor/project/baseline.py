@@ -24,7 +24,7 @@ Counts = dict[str, int]
 """Name of a rule -> number of findings."""
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """What a baseline holds of one file: the SHA-256 of its content when it was written, and its counts."""
 
     content: str
@@ -36,11 +36,11 @@ class Baseline:
     """Entries by path; `folder` is where the baseline file is, which the paths are relative to."""
 
     folder: Path
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, BaselineEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class BaselineScope:
     """What a run looked at: the folder its paths are relative to, the files, and the names of the rules."""
 
     base: Path
@@ -66,7 +66,7 @@ def load(path: Path) -> Baseline:
     return Baseline(path.resolve().parent, {name: _entry(f"{path}: {name}", e) for name, e in table["files"].items()})
 
 
-def _entry(where: str, entry: Any) -> Entry:
+def _entry(where: str, entry: Any) -> BaselineEntry:
     """One file of a baseline, checked."""
     found = entry.get("findings") if isinstance(entry, dict) else None
     if not isinstance(found, dict) or not isinstance(entry.get("content", ""), str):
@@ -74,20 +74,20 @@ def _entry(where: str, entry: Any) -> Entry:
     for rule, count in found.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise UserError(f"{where}: {rule}: expected a number from 1")
-    return Entry(entry.get("content", ""), found)
+    return BaselineEntry(entry.get("content", ""), found)
 
 
-def write(path: Path, findings: Sequence[Finding], scope: Scope) -> Baseline:
+def write(path: Path, findings: Sequence[Finding], scope: BaselineScope) -> Baseline:
     """Write the baseline of a run. What it did not look at, files and rules, stays as an older file has it."""
     folder = Path(os.path.realpath(path)).parent
-    made: dict[str, Entry] = {}
+    made: dict[str, BaselineEntry] = {}
     if _is_file(path):
         made = {
             name: kept for name, entry in load(path).entries.items() if (kept := _unseen(name, entry, folder, scope))
         }
     for name, found in _by_path(findings, folder, scope.base).items():
         older = made[name].counts if name in made else {}
-        made[name] = Entry(content_hash(folder / name), {**older, **found})
+        made[name] = BaselineEntry(content_hash(folder / name), {**older, **found})
     table = {name: {"content": made[name].content, "findings": dict(sorted(made[name].counts.items()))}
              for name in sorted(made)}  # fmt: skip
     try:
@@ -97,17 +97,17 @@ def write(path: Path, findings: Sequence[Finding], scope: Scope) -> Baseline:
     return Baseline(folder, made)
 
 
-def _unseen(name: str, entry: Entry, folder: Path, scope: Scope) -> Entry | None:
+def _unseen(name: str, entry: BaselineEntry, folder: Path, scope: BaselineScope) -> BaselineEntry | None:
     """What a run says nothing about: all of a file that it did not scan, else the rules that it did not run."""
     if not (folder / name).is_file():
         return None
     if name not in {path_from(path, folder, scope.base) for path in scope.files}:
         return entry
     others = {rule: count for rule, count in entry.counts.items() if rule not in scope.rules}
-    return Entry(entry.content, others) if others else None
+    return BaselineEntry(entry.content, others) if others else None
 
 
-def apply(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> tuple[list[Finding], list[str]]:
+def apply(baseline: Baseline, findings: Sequence[Finding], scope: BaselineScope) -> tuple[list[Finding], list[str]]:
     """The findings that the baseline does not hold, and what to tell the user about the baseline itself.
 
     Where a file has more findings of a rule than the baseline says, all of them are kept: counts cannot tell which
@@ -127,11 +127,11 @@ def apply(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> tupl
     return kept, notices + list(_stale(baseline, entries, found, scope))
 
 
-def _allowed(entries: Mapping[str, Entry], path: str, rule: str) -> int:
+def _allowed(entries: Mapping[str, BaselineEntry], path: str, rule: str) -> int:
     return entries[path].counts.get(rule, 0) if path in entries else 0
 
 
-def _renamed(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> dict[str, Entry]:
+def _renamed(baseline: Baseline, findings: Sequence[Finding], scope: BaselineScope) -> dict[str, BaselineEntry]:
     """The entries, with those of renamed files under their new paths; each stands for one file."""
     entries = dict(baseline.entries)
     gone = {e.content: path for path, e in entries.items() if e.content and not _is_file(baseline.folder / path)}
@@ -143,7 +143,7 @@ def _renamed(baseline: Baseline, findings: Sequence[Finding], scope: Scope) -> d
 
 
 def _stale(
-    baseline: Baseline, entries: Mapping[str, Entry], found: Mapping[str, Counts], scope: Scope
+    baseline: Baseline, entries: Mapping[str, BaselineEntry], found: Mapping[str, Counts], scope: BaselineScope
 ) -> Iterator[str]:
     """What the baseline holds and the run did not find, as far as the run looked."""
     scanned = {path_from(path, baseline.folder, scope.base) for path in scope.files}

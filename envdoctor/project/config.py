@@ -160,30 +160,30 @@ def _syntax_complaint(path: Path, error: Exception) -> Complaint:
     return Complaint(Place(path.as_posix(), line, column, line, column + 1), f"not valid TOML: {said}")
 
 
-class Problem(NamedTuple):
+class ConfigProblem(NamedTuple):
     """What is wrong with a key, and the word of the file that it is about."""
 
     message: str
     at: str
 
 
-def _problem(key: str, value: object) -> Problem | None:
+def _problem(key: str, value: object) -> ConfigProblem | None:
     """What is wrong with one key, or None."""
     if key not in EXPECTED:
         from envdoctor.knowledge.files import suggestion
 
-        return Problem(f"unknown key {key!r}{suggestion(key, list(EXPECTED))}", key)
+        return ConfigProblem(f"unknown key {key!r}{suggestion(key, list(EXPECTED))}", key)
     expected = EXPECTED[key]
     kind = TYPES[" ".join(expected.split()[:2])]
     if not isinstance(value, kind) or (kind is list and not _strings(value)):
-        return Problem(f"{key}: expected {expected}", key)
+        return ConfigProblem(f"{key}: expected {expected}", key)
     if not isinstance(value, dict):
         wrong = _wrong(key, value)
-        return Problem(f"{key}: {wrong}", key) if wrong else None
+        return ConfigProblem(f"{key}: {wrong}", key) if wrong else None
     for pattern, entry in value.items():
         wrong = _wrong_entry(key, entry)
         if wrong:
-            return Problem(f"{key}: {wrong}", pattern)
+            return ConfigProblem(f"{key}: {wrong}", pattern)
     return None
 
 

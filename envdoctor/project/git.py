@@ -102,7 +102,7 @@ def _small(path: str) -> bytes | None:
         os.close(file)
 
 
-class View:
+class GitView:
     """The folder by which git sees a repository; gone when it is closed. `OSError`: none can be made."""
 
     def __init__(self, repository: Repository, more: Iterable[tuple[str, str]] = ()) -> None:
@@ -115,13 +115,13 @@ class View:
             self.close()
             raise
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> GitView:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, folder: str, *words: str) -> Answer:
+    def ask(self, folder: str, *words: str) -> GitAnswer:
         """What git says in a folder of the work tree. `OSError`: it does not run, or has hung."""
         return self.start(folder, *words).answer()
 
@@ -278,7 +278,7 @@ def _environment(view: str, top: str) -> dict[str, str]:
     return {**kept, **nothing, **switches, **off, **homes, "GIT_DIR": view, "GIT_WORK_TREE": top, "LC_ALL": "C"}
 
 
-class Answer:
+class GitAnswer:
     """How git ended and what it printed; `said` is the first line on standard error."""
 
     def __init__(self, status: int, out: bytes, said: str) -> None:
@@ -309,11 +309,11 @@ class Running:
         finally:
             os.close(theirs)
 
-    def answer(self) -> Answer:
+    def answer(self) -> GitAnswer:
         """Wait for it. `OSError`: it does not run, or has hung."""
         status, out = _collected(*self._child) if self._child is not None else self._ran()
         said = (_small(self._said) or b"").decode("utf-8", "replace").partition("\n")[0]
-        return Answer(status, out, said)
+        return GitAnswer(status, out, said)
 
     def _ran(self) -> tuple[int, bytes]:
         import subprocess
@@ -364,12 +364,12 @@ class Listing:
     """Tracked files of a folder and new ones that are not ignored; git is started at once and read when asked."""
 
     def __init__(self, folder: str) -> None:
-        self._view: View | None = None
+        self._view: GitView | None = None
         self._running: Running | None = None
         repository = repository_of(folder)
         try:
             if repository is not None:
-                self._view = View(repository)
+                self._view = GitView(repository)
                 self._running = self._view.start(folder, *LIST)
         except OSError:
             self.close()

@@ -49,13 +49,13 @@ def changed(base: Path, revision: str) -> Changes:
         raise UserError(f"--since: {base}: not a git repository")
     try:
         upstreams = _upstreams(repository) if "@{" in revision else ()
-        with git.View(repository, upstreams) as view:
+        with git.GitView(repository, upstreams) as view:
             return _changed(view, base, _commit(view, revision))
     except OSError as error:
         raise UserError(f"--since: git cannot be asked: {error}") from error
 
 
-def _changed(view: git.View, base: Path, commit: str) -> Changes:
+def _changed(view: git.GitView, base: Path, commit: str) -> Changes:
     top = view.repository.top
     found: dict[str, range | frozenset[int]] = {}
     for name, lines in _hunks(_asked(view, *COMPARE, *PATCH, commit, "--")).items():
@@ -68,7 +68,7 @@ def _changed(view: git.View, base: Path, commit: str) -> Changes:
     return Changes({there[name]: lines for name, lines in found.items()}, frozenset(there[name] for name in tracked))
 
 
-def _asked(view: git.View, *words: str) -> bytes:
+def _asked(view: git.GitView, *words: str) -> bytes:
     answer = view.ask(view.repository.top, *words)
     if answer.status:
         raise UserError(f"--since: {answer.said}{_partial(view.repository)}")
@@ -103,7 +103,7 @@ def _without_lines(counts: bytes) -> list[str]:
     return found
 
 
-def _commit(view: git.View, revision: str) -> str:
+def _commit(view: git.GitView, revision: str) -> str:
     """The hash of the commit that is meant. What begins with a dash is an option to git and never a revision."""
     repository = view.repository
     linked = repository.own != repository.shared
@@ -115,7 +115,7 @@ def _commit(view: git.View, revision: str) -> str:
     raise UserError(f"--since: {revision!r} is no commit of this repository")
 
 
-def _hash(view: git.View, revision: str) -> str:
+def _hash(view: git.GitView, revision: str) -> str:
     """The hash of what a revision names; empty where it names nothing."""
     asked = view.ask(view.repository.top, "rev-parse", "--verify", "--quiet", revision)
     return asked.out.decode("ascii").strip() if asked.status == 0 else ""
@@ -125,7 +125,7 @@ def _upstreams(repository: git.Repository) -> list[tuple[str, str]]:
     """What `@{upstream}` of each branch is, of all that the configuration says."""
     if not repository.configuration():
         return []
-    with git.View(repository) as view:
+    with git.GitView(repository) as view:
         return view.settings(f"{repository.shared}/config", UPSTREAMS, "--no-includes")
 
 

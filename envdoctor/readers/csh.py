@@ -10,7 +10,7 @@ from __future__ import annotations
 from envdoctor.core.facts import Branch, FileFacts, Value
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.statement_reader import StatementReader
-from envdoctor.readers.shared.statements import Language, Scanner, Statement, Word
+from envdoctor.readers.shared.statements import Language, Scanner, Statement, StatementWord
 
 LANGUAGE = Language(brackets={"`": "`", "(": ")"}, comment_anywhere=True)
 PRINTING = ("echo", "printf", "print")
@@ -45,7 +45,7 @@ class Csh(StatementReader):
         if end and any(mark in text[:end] for mark in ("#SBATCH", "#PBS", "#BSUB")):
             self.out.embed(self.source.part(0, end), "shell", self.scope)
 
-    def statement(self, words: list[Word], statement: Statement) -> None:
+    def statement(self, words: list[StatementWord], statement: Statement) -> None:
         """One statement, or what follows the condition of an `if` on the same line."""
         head = words[0].text
         if head == "setenv":
@@ -62,7 +62,7 @@ class Csh(StatementReader):
         elif head not in PRINTING:
             self.command(words[0].start, statement.end)
 
-    def setenv(self, words: list[Word]) -> None:
+    def setenv(self, words: list[StatementWord]) -> None:
         """`setenv NAME VALUE`; tcsh refuses more words."""
         if len(words) > 2:
             message = "setenv takes one name and one value; tcsh says 'Too many arguments' and sets nothing"
@@ -71,12 +71,12 @@ class Csh(StatementReader):
             value = words[1].value() if len(words) == 2 else Value("literal", "")
             self.setting("set", words[0], value, words[1] if len(words) == 2 else None)
 
-    def assign(self, words: list[Word]) -> None:
+    def assign(self, words: list[StatementWord]) -> None:
         """`set A=1`, `set A = 1`, `set A`: shell variables; one that was put into the environment stays apart."""
         name, sign, text = words[0].text.partition("=")
         at = len(name)
-        first = Word(words[0].start, words[0].start + at, name, words[0].offsets[:at], name)
-        value: Word | None = None
+        first = StatementWord(words[0].start, words[0].start + at, name, words[0].offsets[:at], name)
+        value: StatementWord | None = None
         if sign and text:
             value = _rest(words[0], at + 1)
         elif not sign and len(words) > 1 and words[1].text.startswith("="):
@@ -85,7 +85,7 @@ class Csh(StatementReader):
             return
         self.setting("set", first, value.value() if value else Value("literal", ""), value, "no")
 
-    def control(self, words: list[Word], statement: Statement) -> None:
+    def control(self, words: list[StatementWord], statement: Statement) -> None:
         """`if (...) then`, `else`, `endif`, `switch`, loops, and `if (...) command`."""
         head = words[0].text
         if head in ("endif", "endsw", "end"):
@@ -102,13 +102,13 @@ class Csh(StatementReader):
             else:
                 self.enter(words, rest, loop=head.startswith(LOOPS))
 
-    def condition(self, arm: str, words: list[Word], rest: list[Word], id_: str = "") -> Branch:
+    def condition(self, arm: str, words: list[StatementWord], rest: list[StatementWord], id_: str = "") -> Branch:
         """The branch of a condition."""
         stop = rest[0].start if rest else words[-1].end
         text = " ".join(self.source.text[words[0].start : stop].split())
         return Branch(id_ or f"if:{words[0].start}", arm, text)
 
-    def enter(self, words: list[Word], rest: list[Word], loop: bool) -> None:
+    def enter(self, words: list[StatementWord], rest: list[StatementWord], loop: bool) -> None:
         """A block begins; a loop is no branch."""
         self.depths.append(0 if loop else 1)
         if not loop:
@@ -119,7 +119,7 @@ class Csh(StatementReader):
         if self.depths and self.depths.pop():
             self.branches.pop()
 
-    def alternative(self, words: list[Word], statement: Statement) -> None:
+    def alternative(self, words: list[StatementWord], statement: Statement) -> None:
         """`else`, `else if (...) then`, `case x:`: another arm of the same block."""
         if not (self.depths and self.depths[-1]):
             return
@@ -130,13 +130,13 @@ class Csh(StatementReader):
         self.branches.append(self.condition(f"else {words[0].start}", words, rest, last.id))
 
 
-def _rest(word: Word, at: int) -> Word:
+def _rest(word: StatementWord, at: int) -> StatementWord:
     """A word without its first `at` characters."""
     start = word.offsets[at] if at < len(word.offsets) else word.end
-    return Word(start, word.end, word.text[at:], word.offsets[at:], word.template[at:], word.computed)
+    return StatementWord(start, word.end, word.text[at:], word.offsets[at:], word.template[at:], word.computed)
 
 
-def _after_condition(words: list[Word]) -> list[Word]:
+def _after_condition(words: list[StatementWord]) -> list[StatementWord]:
     """The words after a condition in parentheses, which is one word."""
     for index, word in enumerate(words):
         if "(" in word.text:

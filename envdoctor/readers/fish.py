@@ -13,7 +13,7 @@ from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.statement_reader import StatementReader, joined
-from envdoctor.readers.shared.statements import Language, Scanner, Statement, Word
+from envdoctor.readers.shared.statements import Language, Scanner, Statement, StatementWord
 
 LANGUAGE = Language(in_double='"$\\', in_single="'\\", brackets={"(": ")"}, multiline=True)
 PREFIXES = ("and", "or", "not", "begin", "builtin", "command", "if", "while")
@@ -38,7 +38,7 @@ def read(source: Source, kind: str) -> FileFacts:
 
 
 @dataclass(slots=True)
-class Block:
+class FishBlock:
     """An open block: whether it made a branch, and the scope that holds again after it."""
 
     branching: bool
@@ -51,9 +51,9 @@ class Fish(StatementReader):
     def __init__(self, source: Source, kind: str) -> None:
         super().__init__(source, kind, "shell")
         self.exported: set[str] = set()
-        self.blocks: list[Block] = []
+        self.blocks: list[FishBlock] = []
 
-    def statement(self, words: list[Word], statement: Statement) -> None:
+    def statement(self, words: list[StatementWord], statement: Statement) -> None:
         """One statement, or what follows a keyword in front of it."""
         head = words[0].text
         if head in ("end", "case", "else"):
@@ -69,7 +69,7 @@ class Fish(StatementReader):
         else:
             self.simple(head, words, statement)
 
-    def simple(self, head: str, words: list[Word], statement: Statement) -> None:
+    def simple(self, head: str, words: list[StatementWord], statement: Statement) -> None:
         """A statement that is no part of a block."""
         if head == "set":
             self.set(words[1:])
@@ -80,7 +80,7 @@ class Fish(StatementReader):
         elif head not in PRINTING:
             self.command(words[0].start, statement.end)
 
-    def set(self, words: list[Word]) -> None:
+    def set(self, words: list[StatementWord]) -> None:
         """`set [options] NAME [VALUE...]`."""
         flags = ""
         while words and words[0].text.startswith("-") and len(words[0].text) > 1:
@@ -98,7 +98,7 @@ class Fish(StatementReader):
             return
         self.assign(words[0], words[1:], flags)
 
-    def assign(self, name: Word, values: list[Word], flags: str) -> None:
+    def assign(self, name: StatementWord, values: list[StatementWord], flags: str) -> None:
         """State what `set` does to one variable."""
         if "x" in flags:
             self.exported.add(name.text)
@@ -113,7 +113,7 @@ class Fish(StatementReader):
         end = values[-1].end if values else name.end
         self.setting(op, name, value, values[0] if len(values) == 1 else None, exported, end)
 
-    def export(self, words: list[Word]) -> None:
+    def export(self, words: list[StatementWord]) -> None:
         """`export A=1`, which fish has for those who are used to it."""
         for word in words:
             if match := ASSIGNMENT.match(word.text):
@@ -124,15 +124,15 @@ class Fish(StatementReader):
                 self.exported.add(word.text)
                 self.setting("export", word, Value("unknown"), None)
 
-    def enter(self, words: list[Word], branching: bool) -> None:
+    def enter(self, words: list[StatementWord], branching: bool) -> None:
         """A block begins; that of a function has a scope of its own."""
-        self.blocks.append(Block(branching, self.scope))
+        self.blocks.append(FishBlock(branching, self.scope))
         if words[0].text == "function" and len(words) > 1:
             self.scope = Scope("function", words[1].text)
         if branching:
             self.branches.append(Branch(f"if:{words[0].start}", "if", self.shown(words)))
 
-    def control(self, words: list[Word]) -> None:
+    def control(self, words: list[StatementWord]) -> None:
         """`end`, and another arm of an open `if` or `switch`."""
         if not self.blocks:
             return
@@ -145,14 +145,16 @@ class Fish(StatementReader):
             last = self.branches.pop()
             self.branches.append(Branch(last.id, f"{words[0].text} {words[0].start}", self.shown(words)))
 
-    def shown(self, words: list[Word]) -> str:
+    def shown(self, words: list[StatementWord]) -> str:
         """The source text of words, on one line."""
         return " ".join(self.source.text[words[0].start : words[-1].end].split())
 
 
-def _parts(word: Word, match: re.Match[str]) -> tuple[Word, Word]:
+def _parts(word: StatementWord, match: re.Match[str]) -> tuple[StatementWord, StatementWord]:
     """Name and value of `A=1`."""
     middle, at = match.end(1), match.end()
-    name = Word(word.start, word.start + middle, word.text[:middle], word.offsets[:middle], word.template[:middle])
+    name = StatementWord(
+        word.start, word.start + middle, word.text[:middle], word.offsets[:middle], word.template[:middle]
+    )
     start = word.offsets[at] if at < len(word.offsets) else word.end
-    return name, Word(start, word.end, word.text[at:], word.offsets[at:], word.template[at:], word.computed)
+    return name, StatementWord(start, word.end, word.text[at:], word.offsets[at:], word.template[at:], word.computed)

@@ -33,7 +33,7 @@ _PROMPT = regex(r"(?:\([\w.-]+\)[ \t]*)?(?:[\w.@~:/\[\] -]*[$#%]|>)[ \t]+")
 
 
 @dataclass(slots=True)
-class Block:
+class CodeBlock:
     """A code block: its language, the line it starts on, and the spans of its lines without their indentation."""
 
     language: str
@@ -60,16 +60,16 @@ def read(source: Source, kind: str) -> FileFacts:
     return out.facts
 
 
-def fenced(text: str) -> Iterator[Block]:
+def fenced(text: str) -> Iterator[CodeBlock]:
     """Blocks between fences of Markdown; one that is not closed ends with the text."""
-    block: Block | None = None
+    block: CodeBlock | None = None
     opening = indent = ""
     for line, (start, end) in enumerate(_lines(text), 1):
         match = _FENCE.match(text, start, end)
         if block is None:
             if match:
                 indent, opening = match[1], match[2]
-                block = Block(match[3].lower(), line, [])
+                block = CodeBlock(match[3].lower(), line, [])
         elif match and match[2].startswith(opening) and not match[3] and not match[4].strip():
             yield block
             block = None
@@ -79,9 +79,9 @@ def fenced(text: str) -> Iterator[Block]:
         yield block
 
 
-def restructured(text: str) -> Iterator[Block]:
+def restructured(text: str) -> Iterator[CodeBlock]:
     """Blocks under the directives of reStructuredText: the lines that are indented more than the directive."""
-    block: Block | None = None
+    block: CodeBlock | None = None
     own = indent = 0
     for line, (start, end) in enumerate(_lines(text), 1):
         blank = len(text[start:end]) - len(text[start:end].lstrip())
@@ -91,7 +91,7 @@ def restructured(text: str) -> Iterator[Block]:
             block = None
         if block is None:
             if match := _DIRECTIVE.match(text, start, end):
-                block, own, indent = Block(match[2].lower(), line, []), len(match[1]), 0
+                block, own, indent = CodeBlock(match[2].lower(), line, []), len(match[1]), 0
         elif filled and not block.spans and _OPTION.match(text, start, end):
             continue
         else:

@@ -7,7 +7,7 @@ from envdoctor.core import streams
 from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import counted
 from envdoctor.core.regexes import regex
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 
 CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 """What is never sent as it is: control and direction characters, and what UTF-8 or XML 1.0 cannot hold."""
@@ -46,7 +46,7 @@ def fixes(finding: Finding) -> list[tuple[str, str]]:
     return [("fix", f"{finding.fix.description} (envdoctor scan {how})")]
 
 
-def totals(result: Result) -> str:
+def totals(result: ScanResult) -> str:
     """`3 findings (2 errors, 1 warning) in 12 files with settings; 4 hints not shown (--hints)`."""
     by_severity = result.summary.get("by_severity", {})
     parts = [counted(by_severity[s], s) if s != "info" else counted(by_severity[s], "hint")

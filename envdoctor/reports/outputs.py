@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envdoctor.core.errors import UserError
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.findings import formats
 
 
-class Output(NamedTuple):
+class ReportOutput(NamedTuple):
     """A format and the file it is written to; None is standard output."""
 
     format: str
     path: Path | None = None
 
 
-def output(text: str) -> Output:
+def output(text: str) -> ReportOutput:
     """`sarif:out.sarif` or `text`, for argparse."""
     import argparse
 
@@ -29,21 +29,21 @@ def output(text: str) -> Output:
         raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(sorted(formats.FORMATS))}")
     if colon and not file:
         raise argparse.ArgumentTypeError(f"{text!r} names no file")
-    return Output(name, Path(file) if file else None)
+    return ReportOutput(name, Path(file) if file else None)
 
 
-def planned(given: Sequence[Output], file: Path | None, statistics: bool = False) -> list[Output]:
+def planned(given: Sequence[ReportOutput], file: Path | None, statistics: bool = False) -> list[ReportOutput]:
     """The outputs of a run. `file` (`--output`) is where the one format without a file of its own goes.
 
     `UserError`: two formats want the same place, `--output` has no format left, or there are `statistics` in none.
     """
-    outputs = list(given) or [Output("text")]
+    outputs = list(given) or [ReportOutput("text")]
     if statistics:
         outputs = [_counting(one) for one in outputs]
     if file is not None:
         if all(o.path is not None for o in outputs):
             raise UserError("--output: each --format has a file of its own already")
-        outputs = [o if o.path is not None else Output(o.format, file) for o in outputs]
+        outputs = [o if o.path is not None else ReportOutput(o.format, file) for o in outputs]
     seen: dict[Path | None, str] = {}
     for wanted in outputs:
         if wanted.path in seen:
@@ -53,11 +53,11 @@ def planned(given: Sequence[Output], file: Path | None, statistics: bool = False
     return outputs
 
 
-def _counting(wanted: Output) -> Output:
+def _counting(wanted: ReportOutput) -> ReportOutput:
     """The form of a format that counts findings instead of listing them."""
     if wanted.format not in formats.COUNTING:
         raise UserError(f"--statistics: {wanted.format} lists findings; use {' or '.join(formats.COUNTING)}")
-    return Output(formats.COUNTING[wanted.format], wanted.path)
+    return ReportOutput(formats.COUNTING[wanted.format], wanted.path)
 
 
 def coloured() -> bool:
@@ -65,7 +65,7 @@ def coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def write(outputs: Sequence[Output], result: Result) -> None:
+def write(outputs: Sequence[ReportOutput], result: ScanResult) -> None:
     """Render and write each; `UserError` where a file cannot be written."""
     for wanted in outputs:
         text = formats.report(wanted.format, wanted.path is None and coloured()).render(result)

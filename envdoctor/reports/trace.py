@@ -9,7 +9,7 @@ from typing import Any
 
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.numbers import counted
-from envdoctor.node.trace.merge import Asked, Late, Run, Setting
+from envdoctor.node.trace.merge import Asked, Late, Run, TracedSetting
 from envdoctor.reports.base import printable
 
 VERSION = 1
@@ -26,7 +26,7 @@ def as_json(run: Run, command: Sequence[str], limits: Sequence[str]) -> dict[str
     }
 
 
-def _setting(setting: Setting) -> dict[str, Any]:
+def _setting(setting: TracedSetting) -> dict[str, Any]:
     name = setting.variable
     return {
         "variable": name,
@@ -98,7 +98,7 @@ def summary(run: Run) -> str:
     return f"envdoctor trace: {settings}, {asked} asked for, {len(given) - asked} never asked for{ranks}"
 
 
-def verdict(setting: Setting, ranks: Sequence[int]) -> list[str]:
+def verdict(setting: TracedSetting, ranks: Sequence[int]) -> list[str]:
     """What became of a setting, in words, the worst first."""
     parts = [*_too_late(setting.late), *_partial(setting, ranks)]
     late = {(item.library, item.rank) for item in setting.late}
@@ -106,7 +106,7 @@ def verdict(setting: Setting, ranks: Sequence[int]) -> list[str]:
     return parts if setting.asked else [*parts, "never asked for in this run"]
 
 
-def _shown(setting: Setting) -> str:
+def _shown(setting: TracedSetting) -> str:
     value = shown_value(setting.variable, setting.value)
     return "(not set)" if value is None else value if len(value) <= 40 else value[:37] + "..."
 
@@ -123,7 +123,7 @@ def _too_late(late: Sequence[Late]) -> Iterator[str]:
         )
 
 
-def _partial(setting: Setting, ranks: Sequence[int]) -> Iterator[str]:
+def _partial(setting: TracedSetting, ranks: Sequence[int]) -> Iterator[str]:
     if ranks and setting.value is not None and len(setting.ranks) < len(ranks):
         yield f"set only in {_ranks(setting.ranks)} of {len(ranks)}" if setting.ranks else "set in no rank"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.analysis.python.imports import Imports
-from envdoctor.checks.python.patterns import Table, argument, fits_target, named, pattern, within
+from envdoctor.checks.python.patterns import PatternTable, argument, fits_target, named, pattern, within
 from envdoctor.core.facts import Call
 from envdoctor.core.source import Source
 from envdoctor.knowledge.apis import build, load_apis
@@ -49,7 +49,7 @@ MATCHES: list[tuple[dict[str, Any], str, bool]] = [
 @pytest.mark.parametrize(("data", "text", "expected"), MATCHES)
 def test_patterns(data: dict[str, Any], text: str, expected: bool) -> None:
     assert pattern(data).matches(call(text)) == expected
-    assert bool(Table([data]).of(call(text))) == expected
+    assert bool(PatternTable([data]).of(call(text))) == expected
 
 
 @pytest.mark.parametrize(

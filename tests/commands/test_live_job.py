@@ -21,7 +21,7 @@ from envdoctor.core.errors import UserError
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.node.live import job as jobs
 from envdoctor.node.live.judge import disagreeing
-from envdoctor.node.live.run import Request, examine_node
+from envdoctor.node.live.run import LiveRequest, examine_node
 from envdoctor.node.probes.base import Facts
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.report import Node
@@ -185,4 +185,4 @@ def test_an_environment_that_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "proc/5/environ").mkdir(parents=True)  # reading a folder fails, for root too
     (tmp_path / "proc/5/stat").write_text("5 (x) S 1 1\n")
     with pytest.raises(UserError, match="may not be read"):
-        examine_node(Request(root=tmp_path, pid=5, depth="files"))
+        examine_node(LiveRequest(root=tmp_path, pid=5, depth="files"))

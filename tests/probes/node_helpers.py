@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.knowledge.files import loads_toml
-from envdoctor.node.probes.base import Depth, Facts, View
+from envdoctor.node.probes.base import Depth, Facts, NodeView
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.keys import Scalar
 from envdoctor.node.probes.node import examine
@@ -62,10 +62,10 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
 def view_of(
     root: Path, files: Mapping[str, str | bytes] | None = None, *, runner: Answers | None = None,
     environment: Mapping[str, str] | None = None, mapped: Sequence[str] = (), **more: Any,
-) -> View:  # fmt: skip
+) -> NodeView:  # fmt: skip
     """A view of a small tree."""
     write(root, files or {})
-    return View(
+    return NodeView(
         NodeFiles(root), runner or Answers(), Facts(), environment=environment or {}, mapped=list(mapped), **more
     )
 

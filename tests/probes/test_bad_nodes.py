@@ -17,7 +17,7 @@ from node_helpers import NODES, Answers, by_detail, failed, observed, write
 
 from envdoctor.node.probes import node as node_module
 from envdoctor.node.probes.base import ProbeStatus
-from envdoctor.node.probes.node import AFTER, BEFORE, Probe, State, attempt, examine
+from envdoctor.node.probes.node import AFTER, BEFORE, ExaminationState, Probe, attempt, examine
 from envdoctor.node.probes.report import Node
 from envdoctor.node.probes.runner import CommandResult, RecordedRunner, SystemRunner
 
@@ -105,7 +105,7 @@ def test_a_kfd_properties_file_that_vanishes_after_it_was_listed(tmp_path: Path)
     assert statuses(node)["KFD topology"].status == "ok"
 
 
-def hanging(state: State) -> None:
+def hanging(state: ExaminationState) -> None:
     time.sleep(30)
 
 
@@ -113,7 +113,7 @@ def test_a_probe_that_hangs_is_given_up(tmp_path: Path) -> None:
     node = Node()
     view = node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts)
     begin = time.monotonic()
-    status = attempt(Probe("slow", hanging, seconds=0.2), State(view, node))
+    status = attempt(Probe("slow", hanging, seconds=0.2), ExaminationState(view, node))
     assert (status.status, status.why) == ("failed", "no answer in 0 s")
     assert time.monotonic() - begin < 2
 
@@ -122,12 +122,12 @@ def test_a_probe_that_hangs_is_given_up(tmp_path: Path) -> None:
     "error", [OSError("disk"), ValueError("number"), KeyError("key"), TypeError("type"), IndexError()]
 )
 def test_a_probe_that_meets_data_nobody_foresaw(tmp_path: Path, error: Exception) -> None:
-    def work(state: State) -> None:
+    def work(state: ExaminationState) -> None:
         state.view.facts.observe("gpu.count", 8, "/half")
         raise error
 
     node = Node()
-    state = State(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
+    state = ExaminationState(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
     status = attempt(Probe("odd", work), state)
     assert status.status == "failed"
     assert status.why.startswith(f"unexpected data: {type(error).__name__}")
@@ -136,7 +136,7 @@ def test_a_probe_that_meets_data_nobody_foresaw(tmp_path: Path, error: Exception
 
 def test_a_fact_that_the_table_of_keys_does_not_know(tmp_path: Path) -> None:
     node = Node()
-    state = State(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
+    state = ExaminationState(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
     for key, value in (("no.such.key", 1), ("gpu.count", "eight"), ("gpu.count", True), ("gpu.count", None)):
         status = attempt(Probe("odd", lambda s, k=key, v=value: s.view.facts.observe(k, v, "/x")), state)  # type: ignore[misc]
         assert status.status == "failed"

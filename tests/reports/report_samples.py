@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Confirmation, Edit, Finding, Fix, Related
 from envdoctor.core.records import replace
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.knowledge.rulebook import load_rulebook
 
 HOSTILE = (
@@ -15,7 +15,7 @@ HOSTILE = (
 """What a scanned file could hold to speak to a terminal, a runner, a browser or a parser."""
 
 
-def full() -> Result:
+def full() -> ScanResult:
     """Findings of each severity, with related places, a fix of two edits, and each state of a confirmation."""
     place = Place("train.sh", 4, 8, 4, 26)
     fix = Fix("rename it", (Edit(place, "NCCL_ALGO"), Edit(Place("job.yaml", 2, 1, 3, 1), "")), safe=False)
@@ -34,7 +34,7 @@ def full() -> Result:
     return _result([first, second, third, hint], [problem], excerpts)
 
 
-def hostile() -> Result:
+def hostile() -> ScanResult:
     """A finding in which every text tries to break out."""
     path = f"dir/{HOSTILE}:1,2.sh"
     place = Place(path, 1, 3, 1, 400)
@@ -45,12 +45,12 @@ def hostile() -> Result:
     return _result([found], [replace(found, rule="ED901", severity="info")], {(path, 1): HOSTILE}, [HOSTILE])
 
 
-def clean() -> Result:
+def clean() -> ScanResult:
     """A scan that found nothing."""
     return _result([], [], {})
 
 
-def undone() -> Result:
+def undone() -> ScanResult:
     """A scan that found nothing in what it could judge."""
     said = "c.lua: internal error while reading it: KeyError in readers/x.py:1"
     problem = Finding("ED901", "unparsable-file", "info", "high", Place("c.lua", 1, 1, 1, 1), "internal error")
@@ -59,9 +59,9 @@ def undone() -> Result:
 
 def _result(
     found: list[Finding], problems: list[Finding], excerpts: dict[tuple[str, int], str], errors: list[str] | None = None
-) -> Result:
+) -> ScanResult:
     counts: dict[str, int] = {}
     for finding in found:
         counts[finding.severity] = counts.get(finding.severity, 0) + 1
     summary = {"files": 3, "by_severity": counts}
-    return Result(found, 0, problems, errors or [], excerpts, summary, list(load_rulebook()))
+    return ScanResult(found, 0, problems, errors or [], excerpts, summary, list(load_rulebook()))

@@ -12,7 +12,7 @@ from report_samples import clean, full, hostile, undone
 from support import ROOT, envdoctor
 
 from envdoctor import __version__
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable
 from envdoctor.reports.findings.formats import FORMATS, report
 
@@ -31,7 +31,7 @@ def test_snapshot(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 @pytest.mark.parametrize("make", [full, hostile, clean])
-def test_no_format_is_upset_by_anything(name: str, make: Callable[[], Result]) -> None:
+def test_no_format_is_upset_by_anything(name: str, make: Callable[[], ScanResult]) -> None:
     for colour in (True, False):
         text = report(name, colour).render(make())
         assert text == "" or text.endswith("\n")

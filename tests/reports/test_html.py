@@ -15,7 +15,7 @@ import html5lib
 import pytest
 from report_samples import HOSTILE, clean, full, hostile
 
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable
 from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.html_style import STYLE
@@ -51,7 +51,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("make", [full, hostile, clean])
-def test_valid_self_contained_and_without_a_script(make: Callable[[], Result]) -> None:
+def test_valid_self_contained_and_without_a_script(make: Callable[[], ScanResult]) -> None:
     text = report("html").render(make())
     html5lib.HTMLParser(strict=True).parse(text)
     page = Page(text)

@@ -14,12 +14,12 @@ from report_samples import HOSTILE, clean, full, hostile, undone
 
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable
 from envdoctor.reports.findings.formats import report
 
 
-def read(result: Result, folder: Path) -> junitparser.JUnitXml:
+def read(result: ScanResult, folder: Path) -> junitparser.JUnitXml:
     path = folder / "junit.xml"
     path.write_text(report("junit").render(result), encoding="utf-8")
     return junitparser.JUnitXml.fromfile(str(path))
@@ -61,12 +61,12 @@ def test_text_cannot_break_out(tmp_path: Path) -> None:
 @given(st.text())
 def test_any_text_is_well_formed_and_comes_back(message: str) -> None:
     finding = Finding("ED101", "ghost-variable", "error", "high", Place(message or "a", 1, 1, 1, 2), message)
-    root = ElementTree.fromstring(report("junit").render(Result([finding])).encode())
+    root = ElementTree.fromstring(report("junit").render(ScanResult([finding])).encode())
     assert root.find(".//failure").get("message") == printable(message)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("make", [full, hostile, clean, undone])
 @pytest.mark.parametrize("word", ["tests", "failures", "errors"])
-def test_counts_of_the_root_are_the_sums(word: str, make: Callable[[], Result]) -> None:
+def test_counts_of_the_root_are_the_sums(word: str, make: Callable[[], ScanResult]) -> None:
     root = ElementTree.fromstring(report("junit").render(make()).encode())
     assert int(root.get(word, "-1")) == sum(int(suite.get(word, "-1")) for suite in root)

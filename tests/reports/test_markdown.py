@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from report_samples import HOSTILE, clean, full, hostile
 
 from envdoctor.core.records import replace
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable
 from envdoctor.reports.findings.formats import report
 from envdoctor.reports.findings.markdown import MOST, escaped
@@ -67,7 +67,7 @@ def test_any_text_stays_text(text: str) -> None:
 def test_a_comment_is_never_too_long(count: int) -> None:
     one = full()
     found = [replace(one.findings[0], message=f"m{i} " + "x" * 100) for i in range(count)]
-    text = report("markdown").render(Result(found, excerpts=one.excerpts, summary=one.summary))
+    text = report("markdown").render(ScanResult(found, excerpts=one.excerpts, summary=one.summary))
     assert len(text) < MOST + 500
     shown = sum(f"m{i} " in text for i in range(count))
     left = f"{count - shown} further findings left out: too long for a comment." in text

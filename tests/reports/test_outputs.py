@@ -18,44 +18,44 @@ from support import ROOT, envdoctor
 
 from envdoctor.core.errors import UserError
 from envdoctor.reports.findings.formats import FORMATS
-from envdoctor.reports.outputs import Output, output, planned, write
+from envdoctor.reports.outputs import ReportOutput, output, planned, write
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
-TEXT, SARIF = Output("text"), Output("sarif", Path("a"))
+TEXT, SARIF = ReportOutput("text"), ReportOutput("sarif", Path("a"))
 
 
 @pytest.mark.parametrize(
     ("given", "file", "expected"),
     [
         ([], None, [TEXT]),
-        ([], "o", [Output("text", Path("o"))]),
-        ([Output("json")], "o", [Output("json", Path("o"))]),
+        ([], "o", [ReportOutput("text", Path("o"))]),
+        ([ReportOutput("json")], "o", [ReportOutput("json", Path("o"))]),
         ([SARIF], None, [SARIF]),
         ([SARIF, TEXT], None, [SARIF, TEXT]),
-        ([SARIF, TEXT], "o", [SARIF, Output("text", Path("o"))]),
+        ([SARIF, TEXT], "o", [SARIF, ReportOutput("text", Path("o"))]),
     ],
 )
-def test_plan(given: list[Output], file: str | None, expected: list[Output]) -> None:
+def test_plan(given: list[ReportOutput], file: str | None, expected: list[ReportOutput]) -> None:
     assert planned(given, Path(file) if file else None) == expected
 
 
 @pytest.mark.parametrize(
     ("given", "file", "says"),
     [
-        ([TEXT, Output("json")], None, "text and json both go to standard output; use FORMAT:FILE"),
-        ([SARIF, Output("json", Path("a"))], None, "sarif and json both go to a"),
+        ([TEXT, ReportOutput("json")], None, "text and json both go to standard output; use FORMAT:FILE"),
+        ([SARIF, ReportOutput("json", Path("a"))], None, "sarif and json both go to a"),
         ([SARIF, TEXT], "a", "sarif and text both go to a"),
         ([SARIF], "o", "--output: each --format has a file of its own already"),
     ],
 )
-def test_places_that_clash(given: list[Output], file: str | None, says: str) -> None:
+def test_places_that_clash(given: list[ReportOutput], file: str | None, says: str) -> None:
     with pytest.raises(UserError, match=says):
         planned(given, Path(file) if file else None)
 
 
 def test_words_of_the_command_line() -> None:
-    assert output("sarif:a:b.sarif") == Output("sarif", Path("a:b.sarif"))
+    assert output("sarif:a:b.sarif") == ReportOutput("sarif", Path("a:b.sarif"))
     assert output("text") == TEXT
     for wrong in ("xml", "xml:a", "sarif:", ""):
         with pytest.raises(ArgumentTypeError):
@@ -96,7 +96,7 @@ def test_a_name_that_is_not_utf8_ends_no_scan(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_can_be_written_to_a_file_whatever_is_in_it(tmp_path: Path, name: str) -> None:
-    write([Output(name, tmp_path / "o")], hostile())
+    write([ReportOutput(name, tmp_path / "o")], hostile())
     assert (tmp_path / "o").read_text(encoding="utf-8")
 
 

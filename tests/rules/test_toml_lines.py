@@ -12,7 +12,7 @@ from support import ROOT
 
 from envdoctor.knowledge.files import loads_toml
 from envdoctor.knowledge.rule_errors import Key, dotted
-from envdoctor.knowledge.toml_lines import Lines, line_of
+from envdoctor.knowledge.toml_lines import KeyLines, line_of
 
 TEXT = '''\
 id = "a"  # a comment with = and [brackets]
@@ -91,7 +91,7 @@ def keys_of(value: Any, key: Key = ()) -> set[Key]:
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*/*.toml")), ids=lambda path: path.stem)
 def test_every_key_of_every_file_of_ours_has_a_line(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    found = Lines(text).read()
+    found = KeyLines(text).read()
     assert keys_of(loads_toml(text)) == set(found)
     lines = text.split("\n")
     wrong = [key for key, line in found.items() if isinstance(key[-1], str) and key[-1] not in lines[line - 1]]
@@ -105,7 +105,7 @@ def test_any_text_that_is_toml_has_a_line_for_every_key(text: str) -> None:
         parsed = loads_toml(text)
     except (ValueError, RecursionError):
         return
-    assert keys_of(parsed) <= set(Lines(text).read())
+    assert keys_of(parsed) <= set(KeyLines(text).read())
 
 
 def test_keys_are_written_as_people_count() -> None:

@@ -27,8 +27,8 @@ from smoke_lab import marked  # noqa: E402
 from envdoctor.node.smoke.compare import golden  # noqa: E402
 from envdoctor.node.smoke.compare.matrix import matrix, render  # noqa: E402
 from envdoctor.node.smoke.export import session_data  # noqa: E402
-from envdoctor.node.smoke.model import Request, Suspect  # noqa: E402
-from envdoctor.node.smoke.run.runner import Setup, Tracing  # noqa: E402
+from envdoctor.node.smoke.model import SmokeRequest, Suspect  # noqa: E402
+from envdoctor.node.smoke.run.runner import SmokeSetup, Tracing  # noqa: E402
 from envdoctor.node.smoke.run.session import Session, run_smoke  # noqa: E402
 from envdoctor.node.smoke.run.tracing import shim_tracing  # noqa: E402
 from envdoctor.node.trace.build import ShimError  # noqa: E402
@@ -71,11 +71,11 @@ class Check:
         """Note one check."""
         self.checks[words] = bool(holds)
 
-    def run(self, name: str, request: Request, environment: Mapping[str, str] | None = None, hook: str | None = None,
+    def run(self, name: str, request: SmokeRequest, environment: Mapping[str, str] | None = None, hook: str | None = None,
             python: str = sys.executable) -> Session:  # fmt: skip
         """Run one scenario and keep what it gave."""
         begin = time.monotonic()
-        setup = Setup((python,), {**self.environment, **(environment or {})}, self.cpu, self.tracing, hook)
+        setup = SmokeSetup((python,), {**self.environment, **(environment or {})}, self.cpu, self.tracing, hook)
         session = run_smoke(request, setup)
         data = session_data(session)
         self.scenarios[name] = shortened(data, session) | {"wall": round(time.monotonic() - begin, 2)}
@@ -118,7 +118,7 @@ def states(session: Session) -> dict[str, str]:
 
 def faulty(check: Check) -> None:
     """The script with a ghost, a wrong name, an unpinned algorithm and a late write: the timed quick matrix."""
-    session = check.run("faulty", Request(FAULTY, FAULTS, trace=check.tracing is not None))
+    session = check.run("faulty", SmokeRequest(FAULTY, FAULTS, trace=check.tracing is not None))
     if session.node is None:
         return
     found = states(session)
@@ -136,7 +136,7 @@ def faulty(check: Check) -> None:
 def refused(check: Check) -> None:
     """A value that this library refuses: a verdict, and the rest is examined all the same."""
     suspects = (Suspect("NCCL_ALGO", "bad-value", "Rign"), Suspect("NCCL_DETERMINISTIC", "ghost", "1"))
-    session = check.run("refused", Request(REFUSED, suspects, trace=check.tracing is not None))
+    session = check.run("refused", SmokeRequest(REFUSED, suspects, trace=check.tracing is not None))
     found = states(session)
     check.expect("refused: bad value confirmed", found.get("bad-value") == "confirmed")
     if check.tracing:
@@ -147,7 +147,7 @@ def refused(check: Check) -> None:
 
 def clean(check: Check) -> None:
     """The same script without faults: nothing, and no claim beyond what was compared; golden hashes and back."""
-    session = check.run("clean", Request(PINNED, sha256=True))
+    session = check.run("clean", SmokeRequest(PINNED, sha256=True))
     check.expect("clean: no verdict", not session.verdicts and session.node is not None)
     check.expect("clean: the claim counts comparisons", session.claim.startswith("no difference in "))
     if session.node is None:
@@ -158,7 +158,7 @@ def clean(check: Check) -> None:
         "clean: the pinned run equals the user's, which is pinned too", user.agreed(case) == pinned.agreed(case)
     )
     kept = golden.golden(session.request, session.node, session.results)
-    again = check.run("clean again", Request(PINNED))
+    again = check.run("clean again", SmokeRequest(PINNED))
     assert again.node is not None
     found = golden.against(kept, golden.golden(again.request, again.node, again.results))
     check.scenarios["golden"] = {"compared": found.compared, "differing": found.differing, "refused": found.refused}
@@ -167,7 +167,7 @@ def clean(check: Check) -> None:
 
 def topology(check: Check) -> None:
     """Which sums survive another number of ranks; what a blind test sees; the thorough toggles."""
-    session = check.run("topology", Request({}, level="topology", toggles=(("NCCL_MAX_NCHANNELS", "1"),)))
+    session = check.run("topology", SmokeRequest({}, level="topology", toggles=(("NCCL_MAX_NCHANNELS", "1"),)))
     data = session_data(session)
     ordered = [item["agrees"] for item in data["agreements"] if item["ordered"]]
     check.expect("topology: the ordered reduction agrees for all numbers of ranks", ordered and all(ordered))
@@ -179,7 +179,7 @@ def hang(check: Check) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
         file.write(HANG)
         file.flush()
-        session = check.run("hang", Request({}), hook=file.name)
+        session = check.run("hang", SmokeRequest({}), hook=file.name)
     hung = [result for result in session.results if result.status == "hung"]
     check.expect("hang: two launches hung, no more were tried", len(hung) == 2)
     check.expect("hang: the rank is named", hung and "rank 1 in all_reduce" in hung[0].reason)
@@ -205,11 +205,11 @@ def ended(check: Check) -> None:
 
 def masked(check: Check) -> None:
     """No GPU visible, and no torch: answers, not crashes."""
-    session = check.run("masked", Request({}), {"CUDA_VISIBLE_DEVICES": ""})
+    session = check.run("masked", SmokeRequest({}), {"CUDA_VISIBLE_DEVICES": ""})
     check.expect("masked: no GPU, and why", session.reason == "no-gpu" and "set and empty" in session.message)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
-        session = check.run("no torch", Request({}), {"PYTHONPATH": folder})
+        session = check.run("no torch", SmokeRequest({}), {"PYTHONPATH": folder})
     check.expect("no torch: said so", session.reason == "no-torch")
 
 

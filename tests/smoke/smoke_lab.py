@@ -9,14 +9,24 @@ import uuid
 from pathlib import Path
 
 from envdoctor.node.logs.nccl import read_log
-from envdoctor.node.smoke.model import Case, Experiment, Gpu, Node, RankResult, Request, Result
-from envdoctor.node.smoke.run.runner import Runner, Setup
+from envdoctor.node.smoke.model import (
+    Case,
+    Experiment,
+    ExperimentResult,
+    RankResult,
+    SmokeRequest,
+    TestedGpu,
+    TestedNode,
+)
+from envdoctor.node.smoke.run.runner import ExperimentRunner, SmokeSetup
 
 FAULTS = Path(__file__).parent / "faults"
-CPU = Node("cpu", library="gloo")
-ONE_GPU = Node("cuda", (Gpu("H200", "sm_90", 140 << 30, 140 << 30),), "nccl", (2, 28, 9))
-EIGHT_GPUS = Node("cuda", ONE_GPU.gpus * 8, "nccl", (2, 28, 9))
-MI300X = Node("rocm", (Gpu("MI300X", "gfx942", 190 << 30, 191 << 30),) * 8, "rccl", (2, 20, 5), (6, 2, 41133))
+CPU = TestedNode("cpu", library="gloo")
+ONE_GPU = TestedNode("cuda", (TestedGpu("H200", "sm_90", 140 << 30, 140 << 30),), "nccl", (2, 28, 9))
+EIGHT_GPUS = TestedNode("cuda", ONE_GPU.gpus * 8, "nccl", (2, 28, 9))
+MI300X = TestedNode(
+    "rocm", (TestedGpu("MI300X", "gfx942", 190 << 30, 191 << 30),) * 8, "rccl", (2, 20, 5), (6, 2, 41133)
+)
 SMALL = (Case("wide", "fp32", 4097, repeats=3), Case("wide", "bf16", 2049, repeats=2),
          Case("integer", "fp32", 4097, repeats=2))  # fmt: skip
 
@@ -44,18 +54,18 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.mark = f"mark-{uuid.uuid4()}"
-        self.setup = Setup((sys.executable,), {**os.environ, "ENVDOCTOR_TEST": self.mark}, cpu=True)
-        self.first = Runner(Request(), self.setup, folder)
+        self.setup = SmokeSetup((sys.executable,), {**os.environ, "ENVDOCTOR_TEST": self.mark}, cpu=True)
+        self.first = ExperimentRunner(SmokeRequest(), self.setup, folder)
         self.folder = folder
 
     def run(
         self, cases: tuple[Case, ...] = SMALL, fault: str | Path = "", timeout: float = 60, **more: object
-    ) -> Result:
+    ) -> ExperimentResult:
         hook = str(FAULTS / f"{fault}.py" if isinstance(fault, str) else fault) if fault else None
-        setup = Setup(self.setup.python, self.setup.environment, True, None, hook)
+        setup = SmokeSetup(self.setup.python, self.setup.environment, True, None, hook)
         folder = self.folder / uuid.uuid4().hex
         folder.mkdir()
-        runner = Runner(more.pop("request", Request()), setup, folder)  # type: ignore[arg-type]
+        runner = ExperimentRunner(more.pop("request", SmokeRequest()), setup, folder)  # type: ignore[arg-type]
         self.first.server()
         runner.servers = self.first.servers
         fields = {"id": "user", "role": "user", "why": "your settings", "cases": cases, "timeout": timeout, **more}
@@ -66,7 +76,7 @@ def servers(lab: Lab) -> list[int]:
     return [server.process.pid for server in lab.first.servers.values()]
 
 
-def made(identity: str, hashes: dict[str, object], log: str = "", **fields: object) -> Result:
+def made(identity: str, hashes: dict[str, object], log: str = "", **fields: object) -> ExperimentResult:
     """A result of 4 ranks. `hashes`: case id -> one hash for all, or a tuple of rows, one a rank."""
     role = fields.pop("role", identity if identity in ("user", "restart", "pinned", "control") else "toggle")
     wrong = fields.pop("wrong", {})
@@ -80,7 +90,7 @@ def made(identity: str, hashes: dict[str, object], log: str = "", **fields: obje
                    sha256={case: row_of(value, rank) for case, value in sha256.items()})  # type: ignore[attr-defined]
         for rank in range(4)
     )  # fmt: skip
-    return Result(experiment, status, ranks, reason, log=read_log(log, "log"))  # type: ignore[arg-type]
+    return ExperimentResult(experiment, status, ranks, reason, log=read_log(log, "log"))  # type: ignore[arg-type]
 
 
 def row_of(value: object, rank: int) -> tuple[str, ...]:

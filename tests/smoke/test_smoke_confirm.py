@@ -4,7 +4,7 @@ import pytest
 from smoke_lab import CPU, ONE_GPU, made
 
 from envdoctor.node.smoke.compare.confirm import Evidence, confirmations
-from envdoctor.node.smoke.model import Ask, Confirmation, Kind, Node, Request, Result, Suspect
+from envdoctor.node.smoke.model import Ask, ExperimentResult, Kind, SmokeConfirmation, SmokeRequest, Suspect, TestedNode
 
 A, B = "wide/fp32/1024", "wide/fp32/65536"
 SAME, OTHER = {A: "a", B: "b"}, {A: "c", B: "d"}
@@ -14,14 +14,14 @@ CONTROLLED = [made("pinned", SAME), made("control", OTHER)]
 TRACED = made("traced", SAME, role="traced")
 
 
-def of(suspect: Suspect, *results: Result, names: frozenset[str] | None = NAMES, asked: tuple[Ask, ...] | None = ASKED,
-       node: Node = ONE_GPU) -> Confirmation:  # fmt: skip
+def of(suspect: Suspect, *results: ExperimentResult, names: frozenset[str] | None = NAMES, asked: tuple[Ask, ...] | None = ASKED,
+       node: TestedNode = ONE_GPU) -> SmokeConfirmation:  # fmt: skip
     evidence = Evidence(node, [*results, *CONTROLLED], names, asked)
-    (found,) = confirmations(Request(suspects=(suspect,)), evidence)
+    (found,) = confirmations(SmokeRequest(suspects=(suspect,)), evidence)
     return found
 
 
-def without(name: str, hashes: dict[str, object]) -> Result:
+def without(name: str, hashes: dict[str, object]) -> ExperimentResult:
     return made(f"without {name}", hashes, role="without", baseline="user", changes=((name, None),))
 
 
@@ -71,7 +71,7 @@ class TestGhost:
             ),
         ],
     )
-    def test_equal_hashes_alone_confirm_nothing(self, results: list[Result], names: frozenset[str] | None,
+    def test_equal_hashes_alone_confirm_nothing(self, results: list[ExperimentResult], names: frozenset[str] | None,
                                                 asked: tuple[Ask, ...] | None, words: str) -> None:  # fmt: skip
         equal = [made("user", SAME), without("NCCL_DETERMINISTIC", SAME)]
         found = of(self.suspect, *equal, *results, names=names, asked=asked)
@@ -118,7 +118,7 @@ class TestUnpinned:
 
     def test_not_testable_without_a_control(self) -> None:
         evidence = Evidence(ONE_GPU, [made("user", OTHER), CONTROLLED[0], made("control", SAME)])
-        (found,) = confirmations(Request(suspects=(self.suspect,)), evidence)
+        (found,) = confirmations(SmokeRequest(suspects=(self.suspect,)), evidence)
         assert found.state == "not testable here" and "blind" in found.reason
         assert of(self.suspect, made("user", {}, status="hung", reason="stuck")).reason.endswith("stuck")
 
@@ -139,7 +139,7 @@ class TestLate:
         ("results", "asked", "words"),
         [([TRACED], None, "was not traced"), ([TRACED], (), "nothing asked for it"), ([], ASKED, "not planned")],
     )
-    def test_not_testable(self, results: list[Result], asked: tuple[Ask, ...] | None, words: str) -> None:
+    def test_not_testable(self, results: list[ExperimentResult], asked: tuple[Ask, ...] | None, words: str) -> None:
         found = of(self.suspect, *results, asked=asked)
         assert found.state == "not testable here" and words in found.reason
 

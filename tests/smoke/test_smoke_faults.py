@@ -10,12 +10,12 @@ import pytest
 from smoke_lab import CPU, FAULTS, SMALL, Lab
 
 from envdoctor.node.smoke.compare import verdicts
-from envdoctor.node.smoke.model import Request, Result
+from envdoctor.node.smoke.model import ExperimentResult, SmokeRequest
 
 
-def judged(*results: Result, request: Request | None = None) -> dict[str, str]:
+def judged(*results: ExperimentResult, request: SmokeRequest | None = None) -> dict[str, str]:
     """Rule -> message, but for what is always said of the CPU."""
-    found = verdicts.verdicts(request or Request(), CPU, results)
+    found = verdicts.verdicts(request or SmokeRequest(), CPU, results)
     return {verdict.rule: verdict.message for verdict in found if verdict.reason not in ("cpu", "control")}
 
 

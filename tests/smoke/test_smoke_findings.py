@@ -9,7 +9,7 @@ from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.node.smoke.findings import KINDS, applied, confirmed, request, suspects, verdict_findings
-from envdoctor.node.smoke.model import Confirmation, Request, Suspect, Verdict
+from envdoctor.node.smoke.model import SmokeConfirmation, SmokeRequest, SmokeVerdict, Suspect
 from envdoctor.node.smoke.run.session import Session
 
 PLACE = Place("train.sh", 1, 1, 1, 2)
@@ -72,7 +72,7 @@ def test_only_known_families_are_passed_on() -> None:
 
 def test_answers_stand_beside_their_findings() -> None:
     ghost, other = finding("ghost-variable", "NCCL_DETERMINISTIC"), finding("bad-value", "NCCL_ALGO")
-    answer = Confirmation(Suspect("NCCL_DETERMINISTIC", "ghost", "1"), "confirmed", "never asked for")
+    answer = SmokeConfirmation(Suspect("NCCL_DETERMINISTIC", "ghost", "1"), "confirmed", "never asked for")
     first, second = confirmed([ghost, other], [answer])
     assert first.confirmation is not None
     assert (first.confirmation.state, first.confirmation.reason) == ("confirmed", "never asked for")
@@ -80,10 +80,10 @@ def test_answers_stand_beside_their_findings() -> None:
 
 
 def test_an_inconclusive_test_changes_no_exit_status() -> None:
-    session = Session(Request())
+    session = Session(SmokeRequest())
     session.verdicts = (
-        Verdict("inconclusive", "hung", "hung", ("user",)),
-        Verdict("ranks-differ", "rank 3 alone", experiments=("user", "pinned")),
+        SmokeVerdict("inconclusive", "hung", "hung", ("user",)),
+        SmokeVerdict("ranks-differ", "rank 3 alone", experiments=("user", "pinned")),
     )
     inconclusive, differ = verdict_findings(session, load_rulebook(), "node-a")
     assert (inconclusive.rule, inconclusive.severity) == ("ED807", "info")

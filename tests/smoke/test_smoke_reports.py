@@ -13,7 +13,7 @@ from envdoctor.core.records import replace
 from envdoctor.node.smoke.compare import agreement, golden
 from envdoctor.node.smoke.compare.matrix import LEGEND, matrix, render
 from envdoctor.node.smoke.export import session_data
-from envdoctor.node.smoke.model import Case, Node, Request, Result
+from envdoctor.node.smoke.model import Case, ExperimentResult, SmokeRequest, TestedNode
 from envdoctor.node.smoke.plan.planner import plan
 from envdoctor.node.smoke.run.session import Session, judge
 
@@ -60,19 +60,21 @@ def test_more_hashes_than_letters() -> None:
 
 
 class TestGolden:
-    def kept(self, node: Node = ONE_GPU, request: Request | None = None, changed: str = "x") -> dict[str, Any]:
+    def kept(
+        self, node: TestedNode = ONE_GPU, request: SmokeRequest | None = None, changed: str = "x"
+    ) -> dict[str, Any]:
         results = [made("user", {A: changed, B: "y"}), made("pinned", {A: "p"}), made("NCCL_X=1", {A: "t"})]
-        return json.loads(json.dumps(golden.golden(request or Request(), node, results)))
+        return json.loads(json.dumps(golden.golden(request or SmokeRequest(), node, results)))
 
     def test_what_is_kept(self) -> None:
-        kept = self.kept(request=Request({"NCCL_ALGO": "Ring"}, facts={"partition": "SPX"}))
+        kept = self.kept(request=SmokeRequest({"NCCL_ALGO": "Ring"}, facts={"partition": "SPX"}))
         assert kept["hashes"] == {"user": {A: "x", B: "y"}, "pinned": {A: "p"}}
         assert kept["settings"] == {"NCCL_ALGO": "Ring"}
         assert kept["conditions"]["library"] == "nccl 2.28.9" and kept["conditions"]["partition"] == "SPX"
 
     def test_unstable_hashes_are_not_kept(self) -> None:
         results = [made("user", {A: (("x", "q"),) * 4, B: "y"}), made("pinned", {A: "p"}, status="died")]
-        assert golden.golden(Request(), ONE_GPU, results)["hashes"] == {"user": {B: "y"}}
+        assert golden.golden(SmokeRequest(), ONE_GPU, results)["hashes"] == {"user": {B: "y"}}
 
     def test_equal_and_differing(self) -> None:
         assert golden.against(self.kept(), self.kept()) == golden.Comparison((), 3)
@@ -81,24 +83,28 @@ class TestGolden:
 
     def test_other_settings_are_named_not_refused(self) -> None:
         found = golden.against(
-            self.kept(request=Request({"NCCL_ALGO": "Ring"})), self.kept(request=Request({"A": "1"}))
+            self.kept(request=SmokeRequest({"NCCL_ALGO": "Ring"})), self.kept(request=SmokeRequest({"A": "1"}))
         )
         assert found.refused == () and found.settings == ("A", "NCCL_ALGO")
 
     @pytest.mark.parametrize(
         ("now", "request_", "words"),
         [
-            (replace(ONE_GPU, library_version=(2, 29, 0)), Request(), ["library: nccl 2.28.9 then, nccl 2.29.0 now"]),
-            (EIGHT_GPUS, Request(), ["ranks: 4 then, 8 now", "placement: "]),
+            (
+                replace(ONE_GPU, library_version=(2, 29, 0)),
+                SmokeRequest(),
+                ["library: nccl 2.28.9 then, nccl 2.29.0 now"],
+            ),
+            (EIGHT_GPUS, SmokeRequest(), ["ranks: 4 then, 8 now", "placement: "]),
             (
                 replace(ONE_GPU, gpus=(replace(ONE_GPU.gpus[0], arch="sm_80"),)),
-                Request(),
+                SmokeRequest(),
                 ["GPU architecture: sm_90 then"],
             ),
-            (ONE_GPU, Request(facts={"partition": "CPX"}), ["partition: not recorded then, CPX now"]),
+            (ONE_GPU, SmokeRequest(facts={"partition": "CPX"}), ["partition: not recorded then, CPX now"]),
         ],
     )
-    def test_what_is_not_comparable_is_refused(self, now: Node, request_: Request, words: list[str]) -> None:
+    def test_what_is_not_comparable_is_refused(self, now: TestedNode, request_: SmokeRequest, words: list[str]) -> None:
         found = golden.against(self.kept(), self.kept(now, request_))
         assert found.compared == 0
         assert len(found.refused) == len(words)
@@ -126,7 +132,7 @@ class TestGolden:
             golden.load(path)
 
 
-def topology(world: int, plain: str, ordered: str) -> Result:
+def topology(world: int, plain: str, ordered: str) -> ExperimentResult:
     hashes: dict[str, object] = {A: plain, f"{A}/ordered": ordered}
     return made(f"{world} of 4 ranks", hashes, role="topology", ranks=world)
 
@@ -159,7 +165,7 @@ def test_blindness() -> None:
 
 
 def test_a_session_is_plain_data() -> None:
-    session = Session(Request({"NCCL_ALGO": "Ring"}), ONE_GPU, results=list(RESULTS))
+    session = Session(SmokeRequest({"NCCL_ALGO": "Ring"}), ONE_GPU, results=list(RESULTS))
     judge(session, None)
     data = json.loads(json.dumps(session_data(session)))
     assert data["matrix"]["rows"][0]["cells"] == ["A", "A", "A"]
@@ -170,5 +176,5 @@ def test_a_session_is_plain_data() -> None:
 
 
 def test_every_planned_plain_case_has_a_column() -> None:
-    results = [Result(experiment, "not run") for experiment in plan(Request(level="topology"), ONE_GPU)]
+    results = [ExperimentResult(experiment, "not run") for experiment in plan(SmokeRequest(level="topology"), ONE_GPU)]
     assert len(matrix(results).columns) == 12 and len(matrix(results).rows) == 4

@@ -16,13 +16,13 @@ from smoke_lab import EIGHT_GPUS, FAULTS, ONE_GPU, Lab, has_torch, made
 from envdoctor.core.records import replace
 from envdoctor.node.smoke.compare import confirm
 from envdoctor.node.smoke.compare.agreement import agreements, blindness
-from envdoctor.node.smoke.model import Ask, Request, Result, Suspect
+from envdoctor.node.smoke.model import Ask, ExperimentResult, SmokeRequest, Suspect
 from envdoctor.node.smoke.plan.planner import plan
 from envdoctor.node.smoke.run import session as session_module
 from envdoctor.node.smoke.run import survey
 from envdoctor.node.smoke.run.library import loaded_library, names_of
 from envdoctor.node.smoke.run.outcome import classify, shortened
-from envdoctor.node.smoke.run.runner import Runner, Setup, Tracing
+from envdoctor.node.smoke.run.runner import ExperimentRunner, SmokeSetup, Tracing
 from envdoctor.node.smoke.run.session import hopeless, run_smoke
 from envdoctor.node.smoke.run.tracing import shim_tracing
 from envdoctor.node.trace.build import ShimError
@@ -39,8 +39,8 @@ SURVEY = {
 def test_the_whole_path_without_a_fault() -> None:
     seen: list[str] = []
     suspects = (Suspect("NCCL_DETERMINISTIC", "ghost", "1"),)
-    request = Request({"NCCL_DETERMINISTIC": "1"}, suspects, level="topology", sha256=True)
-    session = run_smoke(request, Setup(cpu=True), progress=seen.append)
+    request = SmokeRequest({"NCCL_DETERMINISTIC": "1"}, suspects, level="topology", sha256=True)
+    session = run_smoke(request, SmokeSetup(cpu=True), progress=seen.append)
     assert [result.status for result in session.results] == ["ok"] * 9, [result.reason for result in session.results]
     assert [(verdict.rule, verdict.reason) for verdict in session.verdicts] == [("inconclusive", "cpu")]
     assert session.claim.startswith("no difference in ")
@@ -62,7 +62,7 @@ def test_the_whole_path_without_a_fault() -> None:
      ("order_by_repeat", {"repeats-differ"}), ("pairs", {"inconclusive"})],
 )  # fmt: skip
 def test_the_whole_path_with_a_fault(fault: str, rules: set[str]) -> None:
-    session = run_smoke(Request(), Setup(cpu=True, hook=str(FAULTS / f"{fault}.py")))
+    session = run_smoke(SmokeRequest(), SmokeSetup(cpu=True, hook=str(FAULTS / f"{fault}.py")))
     found = {verdict.rule for verdict in session.verdicts if verdict.reason not in ("cpu", "hash")}
     assert found - {"inconclusive"} == rules - {"inconclusive"}
     assert (session.claim == "") == (fault != "pairs")
@@ -71,8 +71,8 @@ def test_the_whole_path_with_a_fault(fault: str, rules: set[str]) -> None:
 @needs_torch
 def test_a_refused_setting_is_left_out_and_the_rest_examined() -> None:
     suspects = (Suspect("NCCL_ALGO", "bad-value", "Rign"),)
-    request = Request({"NCCL_ALGO": "Rign", "NCCL_X": "1"}, suspects)
-    session = run_smoke(request, Setup(cpu=True, hook=str(FAULTS / "refuses.py")))
+    request = SmokeRequest({"NCCL_ALGO": "Rign", "NCCL_X": "1"}, suspects)
+    session = run_smoke(request, SmokeSetup(cpu=True, hook=str(FAULTS / "refuses.py")))
     statuses = {result.id: result.status for result in session.results}
     assert statuses == {
         "user": "refused", "restart": "not run", "pinned": "ok", "control": "ok", "without NCCL_ALGO": "ok",
@@ -98,8 +98,10 @@ def test_a_traced_run_has_its_own_interpreter_and_folder(tmp_path: Path) -> None
         return [Ask("NCCL_DETERMINISTIC", path.read_text()) for path in folder.iterdir()]
 
     suspects = (Suspect("NCCL_DETERMINISTIC", "ghost", "1"), Suspect("NCCL_LATE", "late", "1"))
-    request = Request({"NCCL_DETERMINISTIC": "1", "NCCL_LATE": "0"}, suspects, trace=True)
-    setup = Setup(environment={**os.environ, "PYTHONPATH": str(tmp_path)}, cpu=True, tracing=Tracing(environment, read))
+    request = SmokeRequest({"NCCL_DETERMINISTIC": "1", "NCCL_LATE": "0"}, suspects, trace=True)
+    setup = SmokeSetup(
+        environment={**os.environ, "PYTHONPATH": str(tmp_path)}, cpu=True, tracing=Tracing(environment, read)
+    )
     session = run_smoke(request, setup)
     assert [result.status for result in session.results] == ["ok"] * 6
     assert session.asked == (Ask("NCCL_DETERMINISTIC", "None"),), "one interpreter started, without the late variable"
@@ -142,7 +144,7 @@ def test_library_versions(code: int, version: tuple[int, ...]) -> None:
 
 @pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 def test_a_node_without_gpu_support_is_an_answer() -> None:
-    session = run_smoke(Request({}, (Suspect("NCCL_X", "ghost"),)), Setup())
+    session = run_smoke(SmokeRequest({}, (Suspect("NCCL_X", "ghost"),)), SmokeSetup())
     if session.node is not None:
         pytest.skip("this machine has a GPU")
     assert session.reason in ("no-gpu-support", "no-gpu")
@@ -152,14 +154,14 @@ def test_a_node_without_gpu_support_is_an_answer() -> None:
 
 def test_no_torch_is_an_answer(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
-    session = run_smoke(Request(), Setup(environment={**os.environ, "PYTHONPATH": str(tmp_path)}, cpu=True))
+    session = run_smoke(SmokeRequest(), SmokeSetup(environment={**os.environ, "PYTHONPATH": str(tmp_path)}, cpu=True))
     assert session.reason == "no-torch" and session.verdicts[0].reason == "no-torch"
 
 
 def test_no_interpreter_and_no_room_are_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_smoke(Request(), Setup((str(tmp_path / "python"),), cpu=True)).reason == "no-interpreter"
+    assert run_smoke(SmokeRequest(), SmokeSetup((str(tmp_path / "python"),), cpu=True)).reason == "no-interpreter"
     monkeypatch.setattr(session_module.tempfile, "tempdir", str(tmp_path / "gone"))
-    assert run_smoke(Request(), Setup(cpu=True)).reason == "work-folder"
+    assert run_smoke(SmokeRequest(), SmokeSetup(cpu=True)).reason == "work-folder"
 
 
 def test_what_hangs_again_and_again_is_not_tried_for_ever(lab: Lab) -> None:
@@ -171,8 +173,10 @@ def test_what_hangs_again_and_again_is_not_tried_for_ever(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("given", "interface"), [({}, "lo"), ({"NCCL_SOCKET_IFNAME": "eth0"}, "eth0")])
 def test_what_the_ranks_of_simulated_nodes_are_given(tmp_path: Path, given: dict[str, str], interface: str) -> None:
-    runner = Runner(Request(given), Setup(environment={"NCCL_HOSTID": "mine", "HOME": "/h"}), tmp_path)
-    control = plan(Request(), ONE_GPU)[3]
+    runner = ExperimentRunner(
+        SmokeRequest(given), SmokeSetup(environment={"NCCL_HOSTID": "mine", "HOME": "/h"}), tmp_path
+    )
+    control = plan(SmokeRequest(), ONE_GPU)[3]
     ranks = [entry["environment"] for entry in runner.job(control, ONE_GPU)["ranks"]]
     assert [rank["NCCL_HOSTID"] for rank in ranks] == [f"simulated{number}" for number in range(4)]
     assert {rank["NCCL_SOCKET_IFNAME"] for rank in ranks} == {interface}
@@ -182,7 +186,7 @@ def test_what_the_ranks_of_simulated_nodes_are_given(tmp_path: Path, given: dict
     assert ("NCCL_SOCKET_IFNAME" in real[0]["environment"]) == bool(given)
 
 
-def ran(*paths: tuple[str, int], log: str = "") -> Result:
+def ran(*paths: tuple[str, int], log: str = "") -> ExperimentResult:
     libraries = tuple({"path": path, "version_code": code} for path, code in paths)
     result = made("user", {"wide/fp32/4": "a"}, log)
     return replace(result, ranks=tuple(replace(rank, libraries=libraries) for rank in result.ranks))
@@ -198,7 +202,7 @@ def ran(*paths: tuple[str, int], log: str = "") -> Result:
         (ran(), ""),
     ],
 )
-def test_the_library_in_use(result: Result, path: str) -> None:
+def test_the_library_in_use(result: ExperimentResult, path: str) -> None:
     assert loaded_library([result]) == path
     assert loaded_library([replace(result, status="died")]) == ""
 
@@ -217,8 +221,8 @@ def test_a_run_under_the_shim() -> None:
         except ShimError as error:
             pytest.skip(str(error))
         suspects = (Suspect("NCCL_DETERMINISTIC", "ghost", "1"), Suspect("GLOO_SOCKET_IFNAME", "late", "lo"))
-        request = Request({"NCCL_DETERMINISTIC": "1"}, suspects, trace=True)
-        session = run_smoke(request, Setup(cpu=True, tracing=tracing))
+        request = SmokeRequest({"NCCL_DETERMINISTIC": "1"}, suspects, trace=True)
+        session = run_smoke(request, SmokeSetup(cpu=True, tracing=tracing))
     assert [result.status for result in session.results] == ["ok"] * 6
     assert {ask.variable for ask in session.asked or ()} == {"GLOO_SOCKET_IFNAME"}
     ran_traced = next(result for result in session.results if result.id == "traced")
@@ -229,7 +233,7 @@ def test_a_run_under_the_shim() -> None:
 
 def test_plans_name_each_experiment_once() -> None:
     for thorough in (False, True):
-        identities = [experiment.id for experiment in plan(Request(level="topology", thorough=thorough), ONE_GPU)]
+        identities = [experiment.id for experiment in plan(SmokeRequest(level="topology", thorough=thorough), ONE_GPU)]
         assert len(identities) == len(set(identities))
 
 

@@ -4,7 +4,7 @@ import pytest
 from smoke_lab import CPU, EIGHT_GPUS, ONE_GPU, made
 
 from envdoctor.node.smoke.compare import verdicts
-from envdoctor.node.smoke.model import Node, Request, Result, Verdict
+from envdoctor.node.smoke.model import ExperimentResult, SmokeRequest, SmokeVerdict, TestedNode
 
 A, B, SUM = "wide/fp32/1024", "wide/fp32/65536", "integer/fp32/1024"
 SAME = {A: "a", B: "b"}
@@ -12,12 +12,12 @@ OTHER = {A: "c", B: "d"}
 CONTROLLED = [made("pinned", SAME), made("control", OTHER)]
 
 
-def rules(*results: Result, request: Request | None = None, node: Node = ONE_GPU) -> list[str]:
-    return [verdict.rule for verdict in verdicts.verdicts(request or Request(), node, results)]
+def rules(*results: ExperimentResult, request: SmokeRequest | None = None, node: TestedNode = ONE_GPU) -> list[str]:
+    return [verdict.rule for verdict in verdicts.verdicts(request or SmokeRequest(), node, results)]
 
 
-def only(*results: Result, request: Request | None = None, node: Node = ONE_GPU) -> Verdict:
-    (verdict,) = verdicts.verdicts(request or Request(), node, [*results, *CONTROLLED])
+def only(*results: ExperimentResult, request: SmokeRequest | None = None, node: TestedNode = ONE_GPU) -> SmokeVerdict:
+    (verdict,) = verdicts.verdicts(request or SmokeRequest(), node, [*results, *CONTROLLED])
     return verdict
 
 
@@ -33,7 +33,10 @@ def test_all_equal_and_the_control_differs() -> None:
 def test_no_text_ever_promises_more_than_was_compared() -> None:
     every = [
         verdicts.claim(ONE_GPU, [made("user", SAME), *CONTROLLED]),
-        *(verdict.message for verdict in verdicts.verdicts(Request(), CPU, [made("user", {A: (("a", "b"),) * 4})])),
+        *(
+            verdict.message
+            for verdict in verdicts.verdicts(SmokeRequest(), CPU, [made("user", {A: (("a", "b"),) * 4})])
+        ),
         verdicts.not_run("no-gpu", "torch sees no GPU").message,
     ]
     assert not any("deterministic" in text for text in every)
@@ -102,7 +105,7 @@ class TestNoEffect:
         ],
     )
     def test_not_followed(self, settings: dict[str, str], choice: str, words: str) -> None:
-        verdict = only(made("user", SAME, self.log(choice)), request=Request(settings))
+        verdict = only(made("user", SAME, self.log(choice)), request=SmokeRequest(settings))
         assert verdict.rule == "no-effect" and words in verdict.message
 
     @pytest.mark.parametrize(
@@ -111,13 +114,13 @@ class TestNoEffect:
     )
     def test_followed_or_not_for_this_rule(self, settings: dict[str, str]) -> None:
         user = made("user", SAME, self.log("1024 Bytes -> Algo TREE proto LL"))
-        assert rules(user, *CONTROLLED, request=Request(settings)) == []
+        assert rules(user, *CONTROLLED, request=SmokeRequest(settings)) == []
 
     def test_another_path_took_the_call(self) -> None:
         call = "opCount 0 sendbuff 0x1 recvbuff 0x1 count 256 datatype 7 op 0 root 0 comm 0x2 [nranks=8] stream 0x3"
         lines = ("Using MSCCL files from /opt/rocm", f"AllReduce: {call}", "65536 Bytes -> Algo 1 proto 2 time 5.0")
         log = "\n".join(f"h:1:1 [0] NCCL INFO {line}" for line in lines)
-        verdict = only(made("user", SAME, log), request=Request({"NCCL_ALGO": "Ring"}))
+        verdict = only(made("user", SAME, log), request=SmokeRequest({"NCCL_ALGO": "Ring"}))
         assert verdict.rule == "no-effect" and "1024 bytes (ran MSCCL)" in verdict.message
 
     def test_the_pinned_run_counts_too(self) -> None:
@@ -147,14 +150,14 @@ class TestHostStaged:
 class TestInconclusive:
     def test_the_control_is_blind(self) -> None:
         (verdict,) = verdicts.verdicts(
-            Request(), ONE_GPU, [made("user", SAME), made("pinned", SAME), made("control", SAME)]
+            SmokeRequest(), ONE_GPU, [made("user", SAME), made("pinned", SAME), made("control", SAME)]
         )
         assert (verdict.rule, verdict.reason) == ("inconclusive", "control")
         assert "in all 2 comparisons" in verdict.message
 
     def test_the_control_did_not_run(self) -> None:
         control = made("control", {}, status="hung", reason="no end within 25 s")
-        (verdict,) = verdicts.verdicts(Request(), ONE_GPU, [made("user", SAME), CONTROLLED[0], control])
+        (verdict,) = verdicts.verdicts(SmokeRequest(), ONE_GPU, [made("user", SAME), CONTROLLED[0], control])
         assert verdict.message == "the positive control did not run (no end within 25 s)"
         claim = verdicts.claim(ONE_GPU, [made("user", SAME), CONTROLLED[0], control])
         assert claim.endswith("see the inconclusive verdict")
@@ -167,8 +170,8 @@ class TestInconclusive:
         assert verdicts.claim(ONE_GPU, [user, restart, *CONTROLLED]) == ""
 
     def test_the_cpu_and_two_ranks(self) -> None:
-        assert verdicts.verdicts(Request(), CPU, [made("user", SAME), *CONTROLLED])[0].reason == "cpu"
-        assert verdicts.inconclusive(Node("cuda"), [])[0].reason == "ranks"
+        assert verdicts.verdicts(SmokeRequest(), CPU, [made("user", SAME), *CONTROLLED])[0].reason == "cpu"
+        assert verdicts.inconclusive(TestedNode("cuda"), [])[0].reason == "ranks"
 
     def test_the_hash_on_the_host(self) -> None:
         good = made("user", SAME, sha256={A: "s", B: "t"})

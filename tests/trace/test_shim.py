@@ -13,7 +13,7 @@ import pytest
 from native import compile_c, needs_compiler
 from traced import PATTERNS, Traced, shim, traced
 
-from envdoctor.node.trace.records import HEADER, Pattern, create, read_all
+from envdoctor.node.trace.records import HEADER, NamePattern, create, read_all
 
 pytestmark = [needs_compiler, pytest.mark.skipif(sys.platform != "linux", reason="the shim is for Linux")]
 
@@ -136,7 +136,11 @@ def test_long_names_and_values() -> None:
 
 
 def test_value_that_is_not_to_be_recorded() -> None:
-    patterns = [Pattern("NCCL_", prefix=True, value=False), Pattern("NCCL_KNOWN"), Pattern("NCCL_KN", value=False)]
+    patterns = [
+        NamePattern("NCCL_", prefix=True, value=False),
+        NamePattern("NCCL_KNOWN"),
+        NamePattern("NCCL_KN", value=False),
+    ]
     code = 'getenv("NCCL_SECRET"); setenv("NCCL_SECRET", "hunter3", 1); getenv("NCCL_KNOWN"); return 0;'
     result = traced(program(code), environment={"NCCL_SECRET": "hunter2", "NCCL_KNOWN": "1"}, patterns=patterns)
     assert result.asked("NCCL_SECRET") == [("program", 1, "(not recorded)")]

@@ -13,13 +13,13 @@ from native import compile_c, needs_compiler
 
 from envdoctor.node.trace.launch import Ended
 from envdoctor.node.trace.limits import ALWAYS, limits_of, still_running, why_untraced
-from envdoctor.node.trace.merge import Process, Run, Setting
+from envdoctor.node.trace.merge import Run, TracedProcess, TracedSetting
 
 ENDED = Ended(0, 42, 0.0, "/bin/program")
 
 
-def process(pid: int = 42, program: str = "/bin/program") -> Process:
-    return Process((os.uname().nodename, pid), pid, 1, program, 0.0, None)
+def process(pid: int = 42, program: str = "/bin/program") -> TracedProcess:
+    return TracedProcess((os.uname().nodename, pid), pid, 1, program, 0.0, None)
 
 
 def special(**parts: object) -> list[str]:
@@ -44,7 +44,7 @@ def test_what_holds_for_every_trace() -> None:
         ({"untraced": tuple(f"/sbin/{i}" for i in range(9))}, "/sbin/4 and 4 more"),
         ({"lost": 3}, "3 records found no room"),
         ({"ranks": (0, 1), "world_size": 8}, "2 of 8 ranks were seen"),
-        ({"settings": (Setting("NCCL_ENV_PLUGIN", "x", (), (), (), ()),)}, "the plug-in may answer"),
+        ({"settings": (TracedSetting("NCCL_ENV_PLUGIN", "x", (), (), (), ()),)}, "the plug-in may answer"),
     ],
 )
 def test_what_holds_for_this_run(parts: dict[str, object], text: str) -> None:
@@ -54,7 +54,7 @@ def test_what_holds_for_this_run(parts: dict[str, object], text: str) -> None:
 
 def test_all_ranks_seen() -> None:
     assert special(ranks=(0, 1), world_size=2) == []
-    assert special(settings=(Setting("NCCL_ENV_PLUGIN", None, (), (), (), ()),)) == []
+    assert special(settings=(TracedSetting("NCCL_ENV_PLUGIN", None, (), (), (), ()),)) == []
 
 
 def test_processes_that_go_on() -> None:

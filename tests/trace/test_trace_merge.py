@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from envdoctor.node.trace.merge import Run, Setting, merge
-from envdoctor.node.trace.records import EXEC_FAILED, FORKED, NO_PROCESS, VALUE_HIDDEN, Kind, Record, Recording
+from envdoctor.node.trace.merge import Run, TracedSetting, merge
+from envdoctor.node.trace.records import EXEC_FAILED, FORKED, NO_PROCESS, VALUE_HIDDEN, Kind, Recording, TraceRecord
 
 NCCL = "/lib/libnccl.so.2"
 START = 1000.0
@@ -18,7 +18,7 @@ class Host:
     """Builds the recording of one host, record after record, one second apart."""
 
     name: str = "node1"
-    records: list[Record] = field(default_factory=list)
+    records: list[TraceRecord] = field(default_factory=list)
 
     def add(self, kind: Kind, process: int, name: str = "", value: str | None = None, **fields: object) -> int:
         time = START + len(self.records) + 1.0
@@ -28,7 +28,7 @@ class Host:
             "parent_pid": 0, "flags": 0,
         }  # fmt: skip
         self.records.append(
-            Record(kind=kind, unit=unit, process=process or unit, name=name, value=value, **{**given, **fields})  # type: ignore[arg-type]
+            TraceRecord(kind=kind, unit=unit, process=process or unit, name=name, value=value, **{**given, **fields})  # type: ignore[arg-type]
         )
         return unit
 
@@ -44,7 +44,7 @@ class Host:
         return merge(recordings, START, unset=unset, relevant=lambda name: name.startswith("NCCL_"))
 
 
-def one(run: Run) -> Setting:
+def one(run: Run) -> TracedSetting:
     (setting,) = run.settings
     return setting
 

@@ -22,7 +22,7 @@ from envdoctor.node.trace.records import (
     RECORD_MAGIC,
     UNIT,
     VALUE_CUT,
-    Pattern,
+    NamePattern,
     RecordError,
     create,
     read,
@@ -48,7 +48,7 @@ def record(kind: int, name: str = "", value: str | None = None, library: str = "
 
 def filled(path: Path, *parts: bytes, lost: int = 0) -> Path:
     """A record file with these records, made at second 100 of the real-time clock and second 3 of the other."""
-    create(path, [Pattern("NCCL_", prefix=True)], size=SIZE)
+    create(path, [NamePattern("NCCL_", prefix=True)], size=SIZE)
     data = bytearray(path.read_bytes())
     fields = list(HEADER.unpack_from(data))
     body = b"".join(parts)
@@ -61,7 +61,7 @@ def filled(path: Path, *parts: bytes, lost: int = 0) -> Path:
 
 def test_fresh_file_is_private_empty_and_has_its_room(tmp_path: Path) -> None:
     path = tmp_path / "records"
-    create(path, [Pattern("NCCL_", prefix=True), Pattern("RANK"), Pattern("X", value=False)], size=SIZE)
+    create(path, [NamePattern("NCCL_", prefix=True), NamePattern("RANK"), NamePattern("X", value=False)], size=SIZE)
     status = path.stat()
     assert stat.S_IMODE(status.st_mode) == 0o600
     assert status.st_blocks * 512 >= SIZE
@@ -131,7 +131,7 @@ def test_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="No such file or directory"):
         create(tmp_path / "missing" / "records", [])
     with pytest.raises(RecordError, match="more than can be watched"):
-        create(path, [Pattern(f"NCCL_{i}") for i in range(5000)])
+        create(path, [NamePattern(f"NCCL_{i}") for i in range(5000)])
     create(path, [])
     with pytest.raises(RecordError, match="File exists"):
         create(path, [])

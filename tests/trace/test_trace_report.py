@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from envdoctor.node.trace.merge import Asked, Given, Late, Run, Setting
+from envdoctor.node.trace.merge import Asked, GivenSetting, Late, Run, TracedSetting
 from envdoctor.reports.trace import as_json, as_text, masked_command
 
 NCCL = "/opt/lib/libnccl.so.2"
 
 
-def run_of(*settings: Setting, ranks: tuple[int, ...] = ()) -> Run:
+def run_of(*settings: TracedSetting, ranks: tuple[int, ...] = ()) -> Run:
     return Run((), settings, ranks, None, (), 0)
 
 
-def setting(value: str | None = "1", name: str = "NCCL_A", **parts: tuple[object, ...]) -> Setting:
+def setting(value: str | None = "1", name: str = "NCCL_A", **parts: tuple[object, ...]) -> TracedSetting:
     fields = {"asked": (), "given": (), "late": (), "ranks": (), **parts}
-    return Setting(name, value, **fields)  # type: ignore[arg-type]
+    return TracedSetting(name, value, **fields)  # type: ignore[arg-type]
 
 
 def test_json_has_the_agreed_keys() -> None:
@@ -27,7 +27,7 @@ def test_json_has_the_agreed_keys() -> None:
             "Ring",
             "NCCL_ALGO",
             asked=(Asked(NCCL, 0, 1.23456789, 2, None), Asked("", None, 2.0, 1, "Ring")),
-            given=(Given("/bin/python", 0, 3.0, "Ring"),),
+            given=(GivenSetting("/bin/python", 0, 3.0, "Ring"),),
             late=(Late(NCCL, 0, 1.2, 3.0),),
             ranks=(0, 1),
         ),
@@ -65,7 +65,9 @@ def test_json_has_the_agreed_keys() -> None:
 def test_credentials_are_masked_everywhere() -> None:
     secret = "hf_abcdefghijklmnopqrstuv"
     run = run_of(
-        setting(secret, "NCCL_A", asked=(Asked(NCCL, None, 1, 1, secret),), given=(Given(NCCL, None, 1, secret),)),
+        setting(
+            secret, "NCCL_A", asked=(Asked(NCCL, None, 1, 1, secret),), given=(GivenSetting(NCCL, None, 1, secret),)
+        ),
         setting("hunter2", "NCCL_TOKEN"),
     )
     command = ["run", "--token", "hunter2", "--api-key=hunter2", "PASSWORD=hunter2", secret]
@@ -123,7 +125,7 @@ def test_masked_command(command: list[str], shown: list[str]) -> None:
         (setting("x" * 60), (), f"NCCL_A  {'x' * 37}...  never"),
     ],
 )
-def test_text_line(given: Setting, ranks: tuple[int, ...], line: str) -> None:
+def test_text_line(given: TracedSetting, ranks: tuple[int, ...], line: str) -> None:
     assert f"\n  {line}" in as_text(run_of(given, ranks=ranks), [])
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from envdoctor.node.trace.build import shim_library
 from envdoctor.node.trace.launch import environment_for
-from envdoctor.node.trace.merge import CONTEXT, Run, Setting, merge
-from envdoctor.node.trace.records import SIZE, Pattern, Recording, create, read_all
+from envdoctor.node.trace.merge import CONTEXT, Run, TracedSetting, merge
+from envdoctor.node.trace.records import SIZE, NamePattern, Recording, create, read_all
 
-PATTERNS = [Pattern("NCCL_", prefix=True), *(Pattern(name) for name in CONTEXT)]
+PATTERNS = [NamePattern("NCCL_", prefix=True), *(NamePattern(name) for name in CONTEXT)]
 
 
 @cache
@@ -33,7 +33,7 @@ class Traced:
     recordings: list[Recording]
     pid: int
 
-    def setting(self, name: str) -> Setting:
+    def setting(self, name: str) -> TracedSetting:
         """The one setting of that name."""
         (found,) = [setting for setting in self.run.settings if setting.variable == name]
         return found
@@ -47,7 +47,7 @@ class Traced:
 def traced(
     *command: str | Path,
     environment: dict[str, str] | None = None,
-    patterns: Sequence[Pattern] = PATTERNS,
+    patterns: Sequence[NamePattern] = PATTERNS,
     size: int = SIZE,
     unset: bool = True,
     timeout: float = 60,

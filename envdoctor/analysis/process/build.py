@@ -41,7 +41,7 @@ _PYTHON_LAUNCHERS = ("python", "torchrun", "deepspeed", "deepspeed.pt", "acceler
 
 
 @dataclass(slots=True)
-class Builder:
+class UnitBuilder:
     """Builds the units of one scan. Files of the project that a unit needs are read as context."""
 
     project: Project
@@ -212,7 +212,7 @@ def build(
     project: Project, read: Sequence[FileFacts], wanted: Callable[[str], Variable | None] | None = None
 ) -> list[Unit]:
     """The launch units of the files that were read; `wanted` knows the variables that matter (None: all do)."""
-    return Builder(project, wanted=wanted).units(read)
+    return UnitBuilder(project, wanted=wanted).units(read)
 
 
 def _starts_a_node(facts: FileFacts) -> bool:

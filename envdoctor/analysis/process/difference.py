@@ -29,7 +29,7 @@ NOT_SHOWN = "(not shown)"
 LONGEST = 100
 
 
-class View(NamedTuple):
+class LaunchView(NamedTuple):
     """One launch as it is compared: for each kind, names and what each has."""
 
     label: str
@@ -46,7 +46,7 @@ class Difference(NamedTuple):
     second: str | None
 
 
-def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog) -> View:
+def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog) -> LaunchView:
     """The launch of ranks in a file; in a file without one, what the whole file sets.
 
     `UserError`: nothing there starts or sets anything, or several launches do and no line says which is meant.
@@ -63,9 +63,9 @@ def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog)
         lines = ", ".join(f"{path}:{c.launch.place.line}" for _, c in ends[:10])
         raise UserError(f"{path}: starts ranks {len(ends)} times; say which one is meant: {lines}")
     if not ends:
-        return View(path, {"setting": _whole(unit, catalog)})
+        return LaunchView(path, {"setting": _whole(unit, catalog)})
     index, command = ends[0]
-    return View(f"{path}:{command.launch.place.line}", _parts(start(unit, index), catalog))
+    return LaunchView(f"{path}:{command.launch.place.line}", _parts(start(unit, index), catalog))
 
 
 def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _values(name: str, settings: Sequence[Setting], catalog: Catalog) -> str:
     return f"\0{text}" if is_credential(name, text) else text
 
 
-def between(one: View, other: View, catalog: Catalog) -> list[Difference]:
+def between(one: LaunchView, other: LaunchView, catalog: Catalog) -> list[Difference]:
     """What the launches do not share, what can change bits first."""
     found = []
     for kind in KINDS:
@@ -148,7 +148,7 @@ def _shown(name: str, value: str | None) -> str | None:
     return value if len(value) <= LONGEST else value[: LONGEST - 3] + "..."
 
 
-def lines(one: View, other: View, differences: Sequence[Difference]) -> Iterator[str]:
+def lines(one: LaunchView, other: LaunchView, differences: Sequence[Difference]) -> Iterator[str]:
     """The differences as text, under a heading for each degree of what is known."""
     yield f"--- {one.label}"
     yield f"+++ {other.label}"

@@ -17,7 +17,7 @@ GIVES = ("set", "default", "append")
 
 
 @dataclass(slots=True)
-class Held:
+class Binding:
     """What is known of one variable at a point: the steps that may have given it its value, in order.
 
     `exported` is whether children see it: yes, no or unknown. `unset`: it may have been removed since.
@@ -35,9 +35,9 @@ class Held:
         return fact
 
 
-def at(steps: Sequence[Step], end: int, scope: Scope, branch: tuple[Branch, ...] = ()) -> dict[str, Held]:
+def at(steps: Sequence[Step], end: int, scope: Scope, branch: tuple[Branch, ...] = ()) -> dict[str, Binding]:
     """The variables that may be set in `scope` before step `end`, seen from under the conditions `branch`."""
-    held: dict[str, Held] = {}
+    held: dict[str, Binding] = {}
     for step in steps[:end]:
         fact = step.fact
         if not isinstance(fact, Setting) or fact.guarded or exclusive(step.branch, branch):
@@ -47,7 +47,7 @@ def at(steps: Sequence[Step], end: int, scope: Scope, branch: tuple[Branch, ...]
     return held
 
 
-def _apply(held: dict[str, Held], step: Step, fact: Setting, *, certain: bool) -> None:
+def _apply(held: dict[str, Binding], step: Step, fact: Setting, *, certain: bool) -> None:
     known = held.get(fact.name)
     if fact.op == "unset":
         if known is not None and certain:
@@ -63,7 +63,7 @@ def _apply(held: dict[str, Held], step: Step, fact: Setting, *, certain: bool) -
         return
     if known is None or (certain and fact.op == "set"):
         exported = fact.exported if known is None or known.exported != "yes" else "yes"
-        held[fact.name] = Held([step], exported)
+        held[fact.name] = Binding([step], exported)
     elif not (fact.op == "default" and not known.unset):
         known.steps.append(step)
         if fact.exported != known.exported:

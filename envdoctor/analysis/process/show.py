@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.environment import Held
+from envdoctor.analysis.process.environment import Binding
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.core.facts import Launch
 from envdoctor.knowledge.launchers import Launchers
@@ -138,7 +138,7 @@ def _program(launch: Launch) -> str:
     return "" if first.startswith("-") or any(char in first for char in "\n;") else first
 
 
-def _setting(name: str, held: Held, unit: Unit) -> str:
+def _setting(name: str, held: Binding, unit: Unit) -> str:
     setting = held.last
     place = setting.place
     where = f"line {place.line}" if place.path == unit.path else f"{place.path}:{place.line}"

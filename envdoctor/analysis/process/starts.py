@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.environment import Held
+from envdoctor.analysis.process.environment import Binding
 from envdoctor.analysis.process.model import Command, Unit
 from envdoctor.core.facts import FileFacts, Launch, Setting
 from envdoctor.knowledge.launchers import Launchers
@@ -30,7 +30,7 @@ class Start(NamedTuple):
     arguments: tuple[str, ...]
     facts: FileFacts | None = None
 
-    def environment(self) -> dict[str, Held]:
+    def environment(self) -> dict[str, Binding]:
         """The variables that may be set where it starts, exported or not, without what the command itself gives."""
         there = self.unit.steps[self.command.at]
         return environment.at(self.unit.steps, self.command.at, there.scope, there.branch)

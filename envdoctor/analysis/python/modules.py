@@ -24,7 +24,7 @@ DEPTH = 8
 """Imports that are followed from one module to the next (re-exports)."""
 
 
-class Target(NamedTuple):
+class Resolved(NamedTuple):
     """A function or class of the project, and the file that defines it."""
 
     facts: FileFacts
@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outline:
+class ModuleOutline:
     """What a file defines, imports and runs, by the function it stands in (`""`: when it is imported)."""
 
     definitions: dict[str, Definition] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Outline:
     events: dict[str, list[Call | Inclusion]] = field(default_factory=dict)
 
 
-def outline(facts: FileFacts) -> Outline:
+def outline(facts: FileFacts) -> ModuleOutline:
     """The outline of a file; the events of each function are in the order in which Python evaluates them."""
-    result = Outline()
+    result = ModuleOutline()
     for definition in facts.definitions:
         result.definitions.setdefault(definition.name, definition)
         owner = definition.name.rpartition(".")[0]
@@ -81,7 +81,7 @@ class Modules:
     _telling: dict[str, bool] = field(default_factory=dict)
     _seeding: dict[str, bool] = field(default_factory=dict)
     _children: dict[str, set[str]] = field(default_factory=dict)
-    _outlines: dict[str, Outline] = field(default_factory=dict)
+    _outlines: dict[str, ModuleOutline] = field(default_factory=dict)
     _found: dict[tuple[str, str, str], tuple[str, tuple[str, ...]] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,13 +105,13 @@ class Modules:
             self._seeding[path] = SEEDING.search(self.raw(path) or b"") is not None
         return self._seeding[path]
 
-    def outline(self, facts: FileFacts) -> Outline:
+    def outline(self, facts: FileFacts) -> ModuleOutline:
         """The outline of a file, made once."""
         if facts.path not in self._outlines:
             self._outlines[facts.path] = outline(facts)
         return self._outlines[facts.path]
 
-    def resolve(self, name: str, facts: FileFacts, home: str, near: bool, depth: int = DEPTH) -> Target | None:
+    def resolve(self, name: str, facts: FileFacts, home: str, near: bool, depth: int = DEPTH) -> Resolved | None:
         """The function or class that a dotted name of `facts` means; `home` is the folder of the entry,
         `near` whether the call is near to it.
 
@@ -132,7 +132,7 @@ class Modules:
             return None
         return self._exported(rest, other, home, near, depth - 1)
 
-    def _exported(self, rest: tuple[str, ...], facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
+    def _exported(self, rest: tuple[str, ...], facts: FileFacts, home: str, near: bool, depth: int) -> Resolved | None:
         """What a module offers under a name: its own, or what it imports from elsewhere."""
         own = self._defined(".".join(rest), facts, home, near, depth)
         if own is not None:
@@ -143,7 +143,7 @@ class Modules:
             return self.resolve(".".join([target, *rest[1:]]), facts, home, near, depth)
         return self._starred(".".join(rest), facts, home, near, depth)
 
-    def _starred(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
+    def _starred(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Resolved | None:
         """What a name means that came with a `from x import *`."""
         shape = self.outline(facts)
         if name.split(".", 1)[0] in shape.imports:
@@ -155,22 +155,22 @@ class Modules:
                 return found
         return None
 
-    def _defined(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Target | None:
+    def _defined(self, name: str, facts: FileFacts, home: str, near: bool, depth: int) -> Resolved | None:
         definitions = self.outline(facts).definitions
         if name in definitions:
-            return Target(facts, definitions[name])
+            return Resolved(facts, definitions[name])
         owner, _, method = name.rpartition(".")
         if owner in definitions and definitions[owner].kind == "class":
-            return self.method(Target(facts, definitions[owner]), method, home, near, depth - 1)
+            return self.method(Resolved(facts, definitions[owner]), method, home, near, depth - 1)
         return None
 
-    def method(self, owner: Target, name: str, home: str, near: bool, depth: int = DEPTH) -> Target | None:
+    def method(self, owner: Resolved, name: str, home: str, near: bool, depth: int = DEPTH) -> Resolved | None:
         """A method of a class of the project or of its base classes."""
         if depth <= 0:
             return None
         own = self.outline(owner.facts).definitions.get(f"{owner.definition.name}.{name}")
         if own is not None:
-            return Target(owner.facts, own)
+            return Resolved(owner.facts, own)
         for base in owner.definition.bases:
             parent = self.resolve(base, owner.facts, home, near, depth - 1)
             if parent is not None and parent.definition.kind == "class":
@@ -179,9 +179,9 @@ class Modules:
                     return found
         return None
 
-    def lineage(self, owner: Target, home: str, near: bool, depth: int = DEPTH) -> list[Target]:
+    def lineage(self, owner: Resolved, home: str, near: bool, depth: int = DEPTH) -> list[Resolved]:
         """A class and those of its base classes that belong to the project, base classes first."""
-        found: list[Target] = []
+        found: list[Resolved] = []
         for base in owner.definition.bases if depth > 0 else ():
             parent = self.resolve(base, owner.facts, home, near, depth - 1)
             if parent is not None and parent.definition.kind == "class":

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from envdoctor.analysis.python.events import MAIN, Event, Process, Timeline, only_rank_zero
 from envdoctor.analysis.python.modules import Modules
-from envdoctor.analysis.python.walk import Walker
+from envdoctor.analysis.python.walk import TimelineWalker
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.records import dataclass, field
 from envdoctor.readers.kinds import PYTHON
@@ -25,7 +25,7 @@ MOST_USERS = 300
 
 def timeline(entry: FileFacts, modules: Modules) -> Timeline:
     """What happens when a file is run, in order."""
-    return Walker(modules, entry).walk()
+    return TimelineWalker(modules, entry).walk()
 
 
 @dataclass(slots=True)

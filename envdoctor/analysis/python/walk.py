@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from envdoctor.analysis.python.events import MAIN, Event, Process, ProcessKind, Timeline
-from envdoctor.analysis.python.modules import Modules, Target
+from envdoctor.analysis.python.modules import Modules, Resolved
 from envdoctor.core.facts import Argument, Branch, Call, Definition, FileFacts, Inclusion, Place
 from envdoctor.core.regexes import regex
 
@@ -45,7 +45,7 @@ REMOTE = regex(r"(?:\.options\(\))?\.remote$")
 """How Ray runs a function or makes an actor, in a process of its own."""
 
 
-class Walker:
+class TimelineWalker:
     """Follows one entry."""
 
     def __init__(self, modules: Modules, entry: FileFacts) -> None:
@@ -55,9 +55,9 @@ class Walker:
         self._seen: set[tuple[str, str, Process, bool]] = set()
         self._entered: set[tuple[str, str]] = set()
         self._loaded = {entry.path}
-        self._lineages: dict[tuple[str, str, bool], list[Target]] = {}
+        self._lineages: dict[tuple[str, str, bool], list[Resolved]] = {}
         self._site: Place | None = None
-        self._classes: dict[tuple[str, str], tuple[Target, Process, Place | None, bool]] = {}
+        self._classes: dict[tuple[str, str], tuple[Resolved, Process, Place | None, bool]] = {}
         self._process = Process()
         self._ordered = True
         self._likely = True
@@ -72,7 +72,7 @@ class Walker:
         for name in ENTRY_FUNCTIONS:
             definition = self.modules.outline(entry).definitions.get(name)
             if definition is not None and not self._was_seen(entry.path, name):
-                self._enter(Target(entry, definition), (), 0)
+                self._enter(Resolved(entry, definition), (), 0)
                 break
         self._rest()
         return self.timeline
@@ -133,7 +133,7 @@ class Walker:
             return
         self._reached(target, conditions, depth)
 
-    def _reached(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
+    def _reached(self, target: Resolved, conditions: tuple[Branch, ...], depth: int) -> None:
         if target.definition.kind == "class":
             self._made(target, conditions, depth)
         else:
@@ -150,19 +150,19 @@ class Walker:
         self._reached(target, conditions, depth)
         self._process = before
 
-    def _bases(self, target: Target | None, near: bool) -> frozenset[str]:
+    def _bases(self, target: Resolved | None, near: bool) -> frozenset[str]:
         """The dotted names of all base classes of a class of the project."""
         if target is None or target.definition.kind != "class" or not target.definition.bases:
             return frozenset()
         return frozenset(b for t in self._lineage(target, near) for b in t.definition.bases)
 
-    def _lineage(self, target: Target, near: bool) -> list[Target]:
+    def _lineage(self, target: Resolved, near: bool) -> list[Resolved]:
         key = (target.facts.path, target.definition.name, near)
         if key not in self._lineages:
             self._lineages[key] = self.modules.lineage(target, self.home, near)
         return self._lineages[key]
 
-    def _callee(self, name: str, facts: FileFacts, near: bool) -> Target | None:
+    def _callee(self, name: str, facts: FileFacts, near: bool) -> Resolved | None:
         """The function, class or method that a call of this name runs, if it is the project's own."""
         head, called, rest = name.partition("()")
         target = self.modules.resolve(head, facts, self.home, near)
@@ -177,10 +177,10 @@ class Walker:
             return self._method_of(target, rest[1:], near)
         return None
 
-    def _method_of(self, owner: Target, name: str, near: bool) -> Target | None:
+    def _method_of(self, owner: Resolved, name: str, near: bool) -> Resolved | None:
         return self.modules.method(owner, name, self.home, near)
 
-    def _made(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
+    def _made(self, target: Resolved, conditions: tuple[Branch, ...], depth: int) -> None:
         """An object of one of the project's classes is made: its `__init__` runs, the rest may run later."""
         key = (target.facts.path, target.definition.name)
         near = depth <= NEAR
@@ -189,9 +189,9 @@ class Walker:
             name = f"{part.definition.name}.__init__"
             start = self.modules.outline(part.facts).definitions.get(name)
             if start is not None:
-                self._enter(Target(part.facts, start), conditions, depth)
+                self._enter(Resolved(part.facts, start), conditions, depth)
 
-    def _enter(self, target: Target, conditions: tuple[Branch, ...], depth: int) -> None:
+    def _enter(self, target: Resolved, conditions: tuple[Branch, ...], depth: int) -> None:
         """Run a function, once in each process."""
         facts, definition = target
         key = (facts.path, definition.name, self._process, self._ordered)
@@ -219,7 +219,7 @@ class Walker:
                 else:
                     self._aside(target, self._process, conditions, depth, ordered=False)
 
-    def _handed(self, argument: Argument, facts: FileFacts, near: bool) -> Iterator[Target]:
+    def _handed(self, argument: Argument, facts: FileFacts, near: bool) -> Iterator[Resolved]:
         for name in argument.names:
             if "(" not in name:
                 target = self.modules.resolve(name, facts, self.home, near)
@@ -227,7 +227,7 @@ class Walker:
                     yield target
 
     def _aside(
-        self, target: Target, process: Process, conditions: tuple[Branch, ...], depth: int, ordered: bool = True
+        self, target: Resolved, process: Process, conditions: tuple[Branch, ...], depth: int, ordered: bool = True
     ) -> None:
         before = (self._process, self._ordered)
         self._process, self._ordered = process, self._ordered and ordered
@@ -245,7 +245,7 @@ class Walker:
                     done.add(key)
                     self._methods(*self._classes[key])
 
-    def _methods(self, owner: Target, process: Process, site: Place | None, near: bool) -> None:
+    def _methods(self, owner: Resolved, process: Process, site: Place | None, near: bool) -> None:
         lineage = self._lineage(owner, near)
         loader = _is_dataset({*self._bases(owner, near), owner.definition.name})
         self._site = site
@@ -254,11 +254,11 @@ class Walker:
                 continue  # what may run or not counts only where it seeds
             for definition in self.modules.outline(part.facts).methods.get(part.definition.name, ()):
                 if loader or not self._was_seen(part.facts.path, definition.name):
-                    self._method(Target(part.facts, definition), process, loader)
+                    self._method(Resolved(part.facts, definition), process, loader)
         self._process = Process()
         self._site = None
 
-    def _method(self, target: Target, process: Process, loader: bool) -> None:
+    def _method(self, target: Resolved, process: Process, loader: bool) -> None:
         method = target.definition.name.rpartition(".")[2]
         if self._likely and not (CALLED.match(method) and not UNUSED.search(method)):
             return

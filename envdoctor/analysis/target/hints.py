@@ -8,11 +8,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
-from envdoctor.analysis.target.text import View, dockerfile_defaults, resolved
+from envdoctor.analysis.target.text import TextView, dockerfile_defaults, resolved
 from envdoctor.core.regexes import regex
 from envdoctor.core.target import Confidence, Platform, Reason
 from envdoctor.core.versions import from_cu, from_digits, series
-from envdoctor.knowledge.targets.table import Hint, Table, table
+from envdoctor.knowledge.targets.table import Hint, TargetTable, table
 
 GRADES = ("none", "weak", "medium", "strong", "certain")
 SOFTENED = {"": 0, "branch": 1, "default": 1, "extra": 2, "hardware": 3}
@@ -32,7 +32,7 @@ GFX = regex(r"gfx\d[0-9a-f]{2,3}(?![0-9a-zA-Z])")
 DOTTED = regex(r"\d+\.\d+(?:\.\d+)?")
 
 
-def hints_in(path: str, text: str, knowledge: Table | None = None) -> list[Reason]:
+def hints_in(path: str, text: str, knowledge: TargetTable | None = None) -> list[Reason]:
     """The hints that a file holds, in source order.
 
     `path` decides on the kind of file and so on the hints that apply. A file of a kind that holds none gives none;
@@ -42,7 +42,7 @@ def hints_in(path: str, text: str, knowledge: Table | None = None) -> list[Reaso
     kind = known.kind_of(path, text)
     if kind is None or not text:
         return []
-    view = View(path, text, kind, known)
+    view = TextView(path, text, kind, known)
     hints = triggered(kind.hints, view.text)
     found = _matches(hints, view, known)
     if kind.name == "dockerfile":
@@ -70,7 +70,7 @@ def reasons_of(path: str, text: str) -> tuple[Reason, ...]:
     return tuple(hints_in(path, text))
 
 
-def _matches(hints: Sequence[Hint], view: View, known: Table) -> list[tuple[int, int, Reason]]:
+def _matches(hints: Sequence[Hint], view: TextView, known: TargetTable) -> list[tuple[int, int, Reason]]:
     """All matches with their offsets; a hint that is only a fallback gives way to a closer one."""
     found: list[tuple[int, int, Reason]] = []
     for hint in sorted(hints, key=lambda h: bool(h.data.get("fallback"))):
@@ -93,7 +93,7 @@ def _lead(hint: Hint, match: re.Match[str]) -> int:
     return len(text) - len(text.lstrip(IMAGE_LEAD if hint.family == "image" else LEAD))
 
 
-def _reason(hint: Hint, match: re.Match[str], view: View, known: Table) -> Reason | None:
+def _reason(hint: Hint, match: re.Match[str], view: TextView, known: TargetTable) -> Reason | None:
     start = match.start() + _lead(hint, match)
     line, statement = view.line(start), view.statement(start)
     if (needs := hint.text("needs")) and not re.search(needs, statement):
@@ -109,7 +109,7 @@ def _reason(hint: Hint, match: re.Match[str], view: View, known: Table) -> Reaso
     return reason
 
 
-def _grade(hint: Hint, view: View, where: str, line: str) -> str | None:
+def _grade(hint: Hint, view: TextView, where: str, line: str) -> str | None:
     """The confidence of a hint where it stands; None where it says nothing there."""
     grade = hint.confidence
     for weaker in hint.list("weaker"):
@@ -127,7 +127,7 @@ def _grade(hint: Hint, view: View, where: str, line: str) -> str | None:
     return GRADES[max(1, GRADES.index(grade) - steps)]
 
 
-def _stated(hint: Hint, match: re.Match[str], grade: str, view: View, known: Table) -> Reason:
+def _stated(hint: Hint, match: re.Match[str], grade: str, view: TextView, known: TargetTable) -> Reason:
     """The reason that a match gives."""
     versions, minimums, note = _versions(hint, match, known)
     start, end = match.start() + _lead(hint, match), match.start() + len(match[0].rstrip())
@@ -154,7 +154,7 @@ def _stated(hint: Hint, match: re.Match[str], grade: str, view: View, known: Tab
     )
 
 
-def _says(text: str, versions: Mapping[str, str], minimums: Mapping[str, str], note: str, known: Table) -> str:
+def _says(text: str, versions: Mapping[str, str], minimums: Mapping[str, str], note: str, known: TargetTable) -> str:
     """The conclusion for people: what was seen, and the releases that follow."""
     names: Mapping[str, str] = known.data["shown"]
     releases = [f"{names[key]} {version}" for key, version in versions.items()]
@@ -176,7 +176,7 @@ def _group(match: re.Match[str], name: str) -> str:
     return (match[name] if name else match[0]) or ""
 
 
-def _versions(hint: Hint, match: re.Match[str], known: Table) -> tuple[dict[str, str], dict[str, str], str]:
+def _versions(hint: Hint, match: re.Match[str], known: TargetTable) -> tuple[dict[str, str], dict[str, str], str]:
     """Exact versions, minimums, and a remark."""
     versions: dict[str, str] = {}
     minimums: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _value(form: str, match: re.Match[str], text: str) -> str:
     return series(text) if form == "series" else text.strip(".")
 
 
-def _looked_up(hint: Hint, match: re.Match[str], versions: dict[str, str], known: Table) -> str:
+def _looked_up(hint: Hint, match: re.Match[str], versions: dict[str, str], known: TargetTable) -> str:
     """Adds what a table says of the match to `versions`; gives a remark to show."""
     lookup = hint.text("lookup")
     if lookup == "ngc":
@@ -233,7 +233,7 @@ def _looked_up(hint: Hint, match: re.Match[str], versions: dict[str, str], known
     return ""
 
 
-def gpus_of(hint: Hint, match: re.Match[str], known: Table) -> Iterator[str]:
+def gpus_of(hint: Hint, match: re.Match[str], known: TargetTable) -> Iterator[str]:
     """Architectures that a match names, as far as they are known."""
     for reading in hint.list("gpus"):
         text, form = _group(match, reading.get("group", "")), reading["form"]
@@ -250,7 +250,7 @@ def gpus_of(hint: Hint, match: re.Match[str], known: Table) -> Iterator[str]:
             yield from (g for g in GFX.findall(text if form == "gfx" else form) if g in known.data["gfx"])
 
 
-def _resolved_matches(hints: Sequence[Hint], view: View, known: Table) -> list[tuple[int, int, Reason]]:
+def _resolved_matches(hints: Sequence[Hint], view: TextView, known: TargetTable) -> list[tuple[int, int, Reason]]:
     """Images and indexes that a Dockerfile puts together from the defaults of its build arguments, one grade softer."""
     if "$" not in view.raw:
         return []
@@ -260,7 +260,7 @@ def _resolved_matches(hints: Sequence[Hint], view: View, known: Table) -> list[t
         filled = resolved(line[0], defaults)
         if filled == line[0]:
             continue
-        inner = View(view.source.path, filled, view.kind, known)
+        inner = TextView(view.source.path, filled, view.kind, known)
         chosen = [h for h in hints if h.family in ("image", "index")]
         for _, _, reason in _matches(chosen, inner, known):
             place = view.source.place(line.start(), line.end())

@@ -11,7 +11,7 @@ from envdoctor.analysis.target.names import name_reasons
 from envdoctor.core.regexes import regex
 from envdoctor.core.target import Platform, Reason, Target
 from envdoctor.knowledge.targets.combine import combine_stages, spoken_for
-from envdoctor.knowledge.targets.table import Table, table
+from envdoctor.knowledge.targets.table import TargetTable, table
 
 File = tuple[str, str]
 """Path and text."""
@@ -203,7 +203,7 @@ def _folders(path: str) -> list[str]:
     return path.split("/")[:-1]
 
 
-def _spoken_for(path: str, known: Table) -> list[str]:
+def _spoken_for(path: str, known: TargetTable) -> list[str]:
     """The folder that a project file speaks for: its own, or the one that a `docker/` or `requirements/` stands in."""
     folders = _folders(path)
     shared = known.data["project"]["shared"]

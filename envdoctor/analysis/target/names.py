@@ -7,10 +7,10 @@ from typing import cast
 from envdoctor.analysis.target.hints import gpus_of
 from envdoctor.core.source import Source
 from envdoctor.core.target import Platform, Reason
-from envdoctor.knowledge.targets.table import Table, table
+from envdoctor.knowledge.targets.table import TargetTable, table
 
 
-def name_reasons(path: str, knowledge: Table | None = None) -> list[Reason]:
+def name_reasons(path: str, knowledge: TargetTable | None = None) -> list[Reason]:
     """What the nearest part of a path says that says anything; nothing where it has words of two vendors.
 
     Of a path that leads out of the project only the name of the file is read: the folders are those of a machine.

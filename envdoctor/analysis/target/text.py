@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
-from envdoctor.knowledge.targets.table import Kind, Table
+from envdoctor.knowledge.targets.table import FileKind, TargetTable
 
 DOCSTRING = regex(r"""^[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(?:.*?)\1""", re.MULTILINE | re.DOTALL)
 SHOWN = regex(r"^[ \t]*(?:echo|printf)\b(?![^\n]*[>|])[^\n]*", re.MULTILINE)
@@ -26,13 +26,13 @@ CLOSES_BEHIND = regex(r"[;\s](?:fi|esac)\b")
 TESTED = regex(r"(?:\[\[?|test\b|command\s+-v|which\b)[^\n]*&&")
 
 
-class View:
+class TextView:
     """A file as hints are looked for in it: cut to a bounded length, with lines joined that a backslash continues.
 
     Joining puts spaces where the line end was, so offsets in `text` are offsets in the file.
     """
 
-    def __init__(self, path: str, text: str, kind: Kind, table: Table) -> None:
+    def __init__(self, path: str, text: str, kind: FileKind, table: TargetTable) -> None:
         limits: Mapping[str, int] = table.data["limits"]
         raw = text if len(text) <= limits["largest"] else text[: limits["head"]]
         self.kind = kind

@@ -9,7 +9,7 @@ from envdoctor.core.facts import Launch
 from envdoctor.core.numbers import whole
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
-from envdoctor.knowledge.launchers import Command, Delivery
+from envdoctor.knowledge.launchers import Delivery, LauncherCommand
 
 _LIST_PART = regex(r"[^,\"']*(?:\"[^\"]*\"|'[^']*')?[^,\"']*")
 _SEVERAL = regex(r"\$\{?\w*(?:HOSTS|NODES|SERVERS|WORKERS|(?:HOST|NODE)_?LIST)\}?", re.IGNORECASE)
@@ -38,7 +38,7 @@ class Flags:
         return [value for flag in flags for value in self.values.get(flag, ())]
 
 
-def flags_of(launch: Launch, row: Command | None) -> Flags:
+def flags_of(launch: Launch, row: LauncherCommand | None) -> Flags:
     """The options of a launch, up to the command that it runs."""
     found = Flags()
     words = list(launch.words[1:])

@@ -23,7 +23,7 @@ from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 from envdoctor.core.target import UNKNOWN, Target
 from envdoctor.knowledge.intent import asking, command_asks
-from envdoctor.knowledge.levels import Demand, Levels, Need, is_met, load_levels
+from envdoctor.knowledge.levels import Demand, LevelNeed, Levels, is_met, load_levels
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
 
@@ -39,7 +39,7 @@ ATTRIBUTE = regex(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\
 
 
 @dataclass(slots=True)
-class Job:
+class JudgedLaunch:
     """A program with ranks as a unit starts it: at `place`, with these words, timelines and settings.
 
     `certain` is False where something that is not in the tree may set more.
@@ -67,7 +67,7 @@ def _parameters(rule: Rule) -> MissingSettings:
     return cast("MissingSettings", rule.parameters)
 
 
-def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[Job]:
+def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[JudgedLaunch]:
     """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
     unit, entry_points = context.unit, context.entry_points
     if entry_points is None:
@@ -102,11 +102,11 @@ def _words(command: Command) -> tuple[str, ...]:
 
 def _job(
     rule: Rule, context: checks.UnitContext, command: Command, timelines: list[Timeline], before: Sequence[Setting]
-) -> Job:
+) -> JudgedLaunch:
     unit = context.unit
     settings = [*before, *command.given, *_written_in(timelines)]
     words = _words(command)
-    job = Job(command.launch.place, words, timelines, _values(settings))
+    job = JudgedLaunch(command.launch.place, words, timelines, _values(settings))
     job.intent = _asked_at(context, [*before, *command.given], timelines, words)
     if job.intent is None and command_asks(words):
         job.intent = command.launch.place
@@ -115,10 +115,12 @@ def _job(
     return job
 
 
-def _own_job(timeline: Timeline, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> Job:
+def _own_job(timeline: Timeline, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> JudgedLaunch:
     """A program that nothing in the tree launches: who does may set anything, so at `auto` it is a hint."""
     settings = [*before, *_written_in([timeline])]
-    job = Job(place, (), [timeline], _values(settings), _asked_at(context, before, [timeline], ()), in_shell=False)
+    job = JudgedLaunch(
+        place, (), [timeline], _values(settings), _asked_at(context, before, [timeline], ()), in_shell=False
+    )
     job.certain = context.level != "auto"
     return job
 
@@ -224,13 +226,13 @@ def _values_after(words: Sequence[str], flags: Sequence[str]) -> Iterator[str]:
             yield value if equals else words[index + 1]
 
 
-def _level(asked: str, job: Job) -> str:
+def _level(asked: str, job: JudgedLaunch) -> str:
     if asked != "auto":
         return asked
     return "run-to-run" if job.intent is not None else "hygiene"
 
 
-def _judged(rule: Rule, context: checks.UnitContext, job: Job) -> Finding | None:
+def _judged(rule: Rule, context: checks.UnitContext, job: JudgedLaunch) -> Finding | None:
     """The finding about a job, if its level lacks something; what nobody has examined is a hint."""
     levels = load_known()
     level = _level(context.level, job)
@@ -239,7 +241,7 @@ def _judged(rule: Rule, context: checks.UnitContext, job: Job) -> Finding | None
     demands = _demands(job.words, levels, job.settings, context)
     plain = [need for need in missing if not need.weak and not need.unexamined]
     if plain or demands:
-        closed: list[Need | Demand] = [*demands, *(need for need in missing if not need.unexamined)]
+        closed: list[LevelNeed | Demand] = [*demands, *(need for need in missing if not need.unexamined)]
         hint = not job.certain and not demands
         return _finding(rule, context, job, level, closed, hint)
     hidden = [need for need in missing if need.unexamined]
@@ -274,9 +276,14 @@ def _demands(
 
 
 def _finding(
-    rule: Rule, context: checks.UnitContext, job: Job, level: str, missing: Sequence[Need | Demand], hint: bool
+    rule: Rule,
+    context: checks.UnitContext,
+    job: JudgedLaunch,
+    level: str,
+    missing: Sequence[LevelNeed | Demand],
+    hint: bool,
 ) -> Finding:
-    plain = [need for need in missing if not (isinstance(need, Need) and need.weak)]
+    plain = [need for need in missing if not (isinstance(need, LevelNeed) and need.weak)]
     lacks = "; ".join(dict.fromkeys(need.lacks for need in plain))
     more: dict[str, Any] = {"help": _help(rule, job, missing, context)}
     more["evidence"] = tuple(dict.fromkeys(e for need in missing for e in need.evidence)) or rule.evidence
@@ -287,7 +294,7 @@ def _finding(
     return finding(rule, job.place, f"at level {level} this launch leaves open: {lacks}", **more)
 
 
-def _help(rule: Rule, job: Job, missing: Sequence[Need | Demand], context: checks.UnitContext) -> str:
+def _help(rule: Rule, job: JudgedLaunch, missing: Sequence[LevelNeed | Demand], context: checks.UnitContext) -> str:
     """The block to paste, in one line; the rule's own words where no setting helps."""
     lines = load_known().paste(missing, _plain(context.target))
     if not lines:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks import context as checks
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.names.verdicts import Verdict
 from envdoctor.core.facts import Setting
@@ -17,15 +17,15 @@ from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
-    from envdoctor.knowledge.parameters.names import Verdicts
+    from envdoctor.knowledge.parameters.names import NameParameters
 
 PLATFORM_TEST = regex(r"rocm|hip|amd|mi\d{3}|gfx|cuda|nvidia|vendor|platform|gpu_type|npu|ascend", re.IGNORECASE)
 """A condition that asks where it runs; what stands under it is not judged by platform."""
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Findings for the settings whose name has one of the rule's verdicts."""
-    wanted = cast("Verdicts", rule.parameters)["verdicts"]
+    wanted = cast("NameParameters", rule.parameters)["verdicts"]
     for setting in checks.judged(context.facts.settings):
         verdict = context.shared.verdicts.of(setting.name, context.target)
         if verdict is not None and verdict.kind in wanted and not _excused(verdict, setting, context.catalog):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.core.facts import Observation, Place, Setting
 from envdoctor.core.findings import Confidence, Finding, Related, Severity
 from envdoctor.core.records import dataclass, field
@@ -89,7 +89,7 @@ class Seen:
 NodeCheck = Callable[[Seen], Iterator[Told]]
 
 
-def told(rule: Rule, context: Context, check: NodeCheck) -> Iterator[Finding]:
+def told(rule: Rule, context: FileContext, check: NodeCheck) -> Iterator[Finding]:
     """What a check says of the node, as findings of a rule."""
     for one in check(Seen(context.observations, context.facts.settings, rule.parameters)):
         yield Finding(

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks import context as checks
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.python.patterns import within
 from envdoctor.core.facts import Launch, Setting
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RELEASE = regex(r"core_(?:v|r)(\d+\.\d+(?:\.\d+)?)")
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """What stands beside the mode on its command line, and in the environment that the same file gives it."""
     launches = context.facts.launches
     for data in cast("OptionArguments", rule.parameters).get("arguments", ()):

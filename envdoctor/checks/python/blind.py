@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Timeline, only_rank_zero
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.data import RANK, says_rank
 from envdoctor.checks.python.patterns import any_named, argument, events_named, named
@@ -30,7 +30,7 @@ COMPARES = regex(r"(?:^|[;&|(\s])(?:diff|cmp|md5sum|sha1sum|sha256sum|cksum)\s")
 """Commands that compare or hash what others printed."""
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Equal summands, one rank's result, two ranks; output that holds no result."""
     assert context.entry_points is not None
     facts = context.facts
@@ -51,7 +51,7 @@ def _parameters(rule: Rule) -> BlindTests:
     return cast("BlindTests", rule.parameters)
 
 
-def _tests(parameters: BlindTests, context: Context, timeline: Timeline) -> bool:
+def _tests(parameters: BlindTests, context: FileContext, timeline: Timeline) -> bool:
     """Whether a program sums over ranks, looks at the bits of the result, says why, and trains nothing."""
     assert context.entry_points is not None
     names = timeline.by_name
@@ -143,7 +143,7 @@ def _two_ranks(rule: Rule, timeline: Timeline) -> Iterator[Finding]:
             yield finding(rule, event.call.place, message, help="at least 3 ranks")
 
 
-def _two_in_launch(rule: Rule, context: Context, timeline: Timeline, script: FileFacts) -> Iterator[Finding]:
+def _two_in_launch(rule: Rule, context: FileContext, timeline: Timeline, script: FileFacts) -> Iterator[Finding]:
     """A launch of such a test with two ranks."""
     assert context.entry_points is not None
     for launch in script.launches:
@@ -153,7 +153,7 @@ def _two_in_launch(rule: Rule, context: Context, timeline: Timeline, script: Fil
             yield finding(rule, launch.place, message, help="at least 3 ranks")
 
 
-def _compared(rule: Rule, context: Context) -> Iterator[Finding]:
+def _compared(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """A script that compares or hashes what nccl-tests or rccl-tests print: times, and no result."""
     assert context.entry_points is not None
     names = _parameters(rule)["benchmarks"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Timeline
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.options import said
 from envdoctor.checks.python.users import asked_by_script, loaders, readers, wanted_by
@@ -28,7 +28,7 @@ USUAL = regex(
 """Conditions of builds that ask what there is to build with, and choose nothing."""
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Fast math in what a repeatable program loads, and configurations that such a program reads."""
     flags = [c for c in context.facts.calls if c.name == FLAG]
     known = cast("OptionBuilds", rule.parameters).get("fast_math")
@@ -38,7 +38,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
         yield from _configured(rule, context)
 
 
-def _fast_math(rule: Rule, known: str, context: Context, flags: Iterable[Call]) -> Iterator[Finding]:
+def _fast_math(rule: Rule, known: str, context: FileContext, flags: Iterable[Call]) -> Iterator[Finding]:
     pattern = re.compile(known)
     users: dict[tuple[str, ...], Timeline | None] = {}
     for call in flags:
@@ -66,7 +66,7 @@ def _asking(user: Timeline, place: Place) -> tuple[Related, ...]:
     return (Related(Place(user.path, 1, 1, 1, 1), "asks for determinism and uses what is said here"),)
 
 
-def _configured(rule: Rule, context: Context) -> Iterator[Finding]:
+def _configured(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Entries of a configuration file."""
     table = context.shared.options(rule)
     found = [

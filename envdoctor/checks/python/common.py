@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.analysis.python.timeline import Event
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.core.facts import Call, Place
 from envdoctor.core.findings import Related
 
@@ -17,14 +17,16 @@ def short(call: Call) -> str:
     return name.lstrip("?.")
 
 
-def entry_related(context: Context, place: Place, message: str = "the training that runs this") -> tuple[Related, ...]:
+def entry_related(
+    context: FileContext, place: Place, message: str = "the training that runs this"
+) -> tuple[Related, ...]:
     """The entry of a program, where a finding stands in another file."""
     if place.path == context.facts.path:
         return ()
     return (Related(Place(context.facts.path, 1, 1, 1, 1), message),)
 
 
-def anchored(event: Event, context: Context) -> tuple[Place, tuple[Related, ...]]:
+def anchored(event: Event, context: FileContext) -> tuple[Place, tuple[Related, ...]]:
     """Where a fault in an event is said: at the call where it is part of the program.
 
     Where it stands in a library, which may do as it likes, it is the place in the entry that leads to it."""

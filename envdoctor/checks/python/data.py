@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.timeline import Event, Timeline
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.common import entry_related, short
 from envdoctor.checks.python.patterns import argument, events_named, hidden_arguments
@@ -18,7 +18,7 @@ from envdoctor.core.versions import at_least
 from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
-    from envdoctor.knowledge.parameters.seeds import Loader, Sampler, Seeds, Shared
+    from envdoctor.knowledge.parameters.seeds import Loader, Sampler, Seeds, SharedSeed
 
 RANK = regex(r"(?i)(?<![a-z])(?:local_|global_|node_|dp_|data_parallel_)?rank(?![a-z])|get_rank|process_index")
 EVALUATION = regex(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])")
@@ -26,7 +26,7 @@ EPOCH = regex(r"(?i)epoch")
 
 
 def check(
-    rule: Rule, parameters: Seeds, context: Context, timeline: Timeline, streams: Mapping[str, Stream]
+    rule: Rule, parameters: Seeds, context: FileContext, timeline: Timeline, streams: Mapping[str, Stream]
 ) -> Iterator[Finding]:
     """Seeds by rank where they must agree, samplers that are not told the epoch, workers that draw unseeded."""
     for group in parameters["shared"]:
@@ -45,7 +45,7 @@ def _divided(timeline: Timeline, words: Sequence[str]) -> bool:
     return any(word in name for name in timeline.by_name for word in words)
 
 
-def _by_rank(rule: Rule, context: Context, call: Call, group: Shared) -> Iterator[Finding]:
+def _by_rank(rule: Rule, context: FileContext, call: Call, group: SharedSeed) -> Iterator[Finding]:
     for keyword in group["keywords"]:
         given = argument(call, keyword, group.get("position"))
         if given is not None and says_rank(given):
@@ -59,7 +59,7 @@ def says_rank(given: Argument) -> bool:
     return not given.is_literal and any(RANK.search(text) for text in (given.text, *given.names))
 
 
-def _epochs(rule: Rule, sampler: Sampler, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _epochs(rule: Rule, sampler: Sampler, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     """A sampler in a loop over epochs that nobody tells the epoch."""
     roots = {name.split(".", 1)[0] for name in timeline.imports}
     if roots & set(sampler["frameworks"]):
@@ -94,7 +94,7 @@ def _plain_order(call: Call) -> bool:
 
 def _loader(
     rule: Rule,
-    context: Context,
+    context: FileContext,
     timeline: Timeline,
     stream: Stream | None,
     event: Event,

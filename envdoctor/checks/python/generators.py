@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.analysis.python.timeline import Event, Timeline
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.common import anchored, short
 from envdoctor.checks.python.patterns import Named, argument, events_named, hidden_arguments, named, names_of
@@ -26,7 +26,7 @@ GLOBAL = ("torch", "random", "numpy", "tensorflow", "jax")
 ALTERNATIVE = regex(r"\bif\b|\bor\b")
 
 
-def check(rule: Rule, parameters: Seeds, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def check(rule: Rule, parameters: Seeds, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     """Seeds from the clock, unseeded generators, keys used twice."""
     seeders = _seeding_names(parameters)
     makers = [name for group in parameters["generator"] for name in group["names"]]
@@ -43,7 +43,7 @@ def check(rule: Rule, parameters: Seeds, context: Context, timeline: Timeline) -
     yield from _keys(rule, parameters["keys"], context, timeline)
 
 
-def _arguments(rule: Rule, parameters: Seeds, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _arguments(rule: Rule, parameters: Seeds, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     """Seeds that are handed over as one argument among others, and come from the clock."""
     for group in (*parameters["argument_draw"], *parameters["shared"], *parameters["seed_argument"]):
         for event in events_named(timeline, group["names"]):
@@ -67,7 +67,7 @@ def _seeding_fault(call: Call, parameters: Seeds) -> tuple[str, str] | None:
     return None
 
 
-def _found(rule: Rule, context: Context, event: Event, message: str, way_out: str) -> Finding:
+def _found(rule: Rule, context: FileContext, event: Event, message: str, way_out: str) -> Finding:
     place, related = anchored(event, context)
     return finding(rule, place, message, help=way_out, related=related)
 
@@ -108,7 +108,7 @@ def _is_none(given: Argument) -> bool:
 
 
 def _generator(
-    rule: Rule, groups: Sequence[Generator], context: Context, timeline: Timeline, event: Event
+    rule: Rule, groups: Sequence[Generator], context: FileContext, timeline: Timeline, event: Event
 ) -> Iterator[Finding]:
     """A generator of its own that nobody seeds."""
     call = event.call
@@ -143,7 +143,7 @@ def _drawn_from(call: Call, timeline: Timeline) -> bool:
     return any(name.startswith(f"{call.name}().") for name in timeline.by_name)
 
 
-def _keys(rule: Rule, keys: Keys, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _keys(rule: Rule, keys: Keys, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     """A JAX key that serves two draws."""
     makers, splitters, draws = names_of(keys["makers"]), names_of(keys["splitters"]), names_of(keys["draws"])
     for facts in timeline.files.values():

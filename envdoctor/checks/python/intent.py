@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from envdoctor.analysis.python.timeline import Event, Timeline
-from envdoctor.checks.python.patterns import Table, any_named, events_named, names_of
+from envdoctor.checks.python.patterns import PatternTable, any_named, events_named, names_of
 from envdoctor.core.facts import Call, Place, Setting
 from envdoctor.core.records import dataclass, field
 from envdoctor.knowledge.apis import load_apis
@@ -102,8 +102,8 @@ SEEDS = ("torch.manual_seed", "torch.use_deterministic_algorithms", "*.seed_ever
 
 
 @lru_cache(maxsize=1)
-def _table() -> Table[Mapping[str, Any]]:
-    return Table(load_apis()["intent"])
+def _table() -> PatternTable[Mapping[str, Any]]:
+    return PatternTable(load_apis()["intent"])
 
 
 def call_intent(call: Call) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from envdoctor.analysis.python.timeline import EntryPoints, Event, Process, Timeline
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.common import entry_related, short
 from envdoctor.checks.python.intent import LEVELS, Intent, call_intent
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.calls import Switches
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """What the program of a file lacks, or the program that a file launches with a intent for determinism."""
     assert context.entry_points is not None
     if context.level == "hygiene":
@@ -50,7 +50,7 @@ def _parameters(rule: Rule) -> Switches:
     return cast("Switches", rule.parameters)
 
 
-def _switch(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
+def _switch(rule: Rule, context: FileContext, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """Determinism is asked for, and torch is never told."""
     assert context.entry_points is not None
     if not lacks_switch(rule, context.entry_points, timeline, intent):
@@ -105,7 +105,7 @@ def _first_training(timeline: Timeline) -> Place:
     return (events or timeline.events)[0].call.place
 
 
-def _keywords(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _keywords(rule: Rule, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     """Functions that have a switch of their own."""
     for data in _parameters(rule)["keyword"]:
         for event in events_named(timeline, data["names"]):
@@ -121,7 +121,7 @@ def _keywords(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Find
                 yield finding(rule, place, message, related=entry_related(context, place), **more)
 
 
-def _spawned(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
+def _spawned(rule: Rule, context: FileContext, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """The switch is set in the process that spawns the ranks, and not in the ranks."""
     training = events_named(timeline, load_apis()["training"])
     switched = {s.process for s in intent.events if _is_switch(s)}
@@ -144,7 +144,7 @@ def _is_switch(event: Event) -> bool:
     return data is not None and "switch" in data
 
 
-def _variables(rule: Rule, context: Context, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
+def _variables(rule: Rule, context: FileContext, timeline: Timeline, intent: Intent) -> Iterator[Finding]:
     """Variables that the release needs besides the switch."""
     assert context.entry_points is not None
     events = [s for s in intent.events if _is_switch(s)]
@@ -168,7 +168,7 @@ def _convolves(timeline: Timeline) -> bool:
     return any_named(timeline.by_name, load_apis()["convolutions"])
 
 
-def _launched(rule: Rule, context: Context) -> Iterator[Finding]:
+def _launched(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """A launch asks for determinism by a variable, and the program never tells torch."""
     assert context.entry_points is not None
     asked = list(asking(context.facts.settings))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Process, Timeline
 from envdoctor.checks import context as checks
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.python.common import entry_related, short
 from envdoctor.checks.python.intent import LEVELS, Intent, call_intent, timeline_intent
@@ -22,13 +22,13 @@ from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
 
 if TYPE_CHECKING:
-    from envdoctor.knowledge.parameters.calls import EnvironmentOption, Option, Options
+    from envdoctor.knowledge.parameters.calls import CallOption, EnvironmentOption, OptionParameters
 
 HARMLESS = regex(r"(?i)cuda|is_available|__main__|rank|device|gpu|version|hasattr")
 """Conditions that do not choose between a repeatable and a fast run."""
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Options that are on in a program, in a function that asks for determinism, or by a variable."""
     assert context.entry_points is not None
     facts = context.facts
@@ -41,11 +41,11 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
     yield from _functions(rule, context, facts)
 
 
-def _parameters(rule: Rule) -> Options:
-    return cast("Options", rule.parameters)
+def _parameters(rule: Rule) -> OptionParameters:
+    return cast("OptionParameters", rule.parameters)
 
 
-def _program(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Finding]:
+def _program(rule: Rule, context: FileContext, timeline: Timeline) -> Iterator[Finding]:
     asked = context.shared.intents.asked_for(timeline, context.level)
     intent = context.shared.intents.of(timeline)
     options = context.shared.options(rule)
@@ -62,7 +62,7 @@ def _program(rule: Rule, context: Context, timeline: Timeline) -> Iterator[Findi
     yield from _mixed(rule, context, [s.call for s in timeline.chosen(precise.__contains__)])
 
 
-def _covered(data: Option, intent: Intent, context: Context) -> bool:
+def _covered(data: CallOption, intent: Intent, context: FileContext) -> bool:
     """The release ties the option to the switch, and the switch is on."""
     bounds = data.get("covered_by_switch")
     return bounds is not None and "torch" in intent.switches and fits_target("", bounds, context.target, False)
@@ -72,7 +72,7 @@ def _speaks(needs: str, asked: str) -> bool:
     return needs == "nothing" or asked == "determinism" or (needs == "seeds" and asked == "seeds")
 
 
-def _option(rule: Rule, context: Context, call: Call, data: Option, intent: Intent, asked: str) -> Finding:
+def _option(rule: Rule, context: FileContext, call: Call, data: CallOption, intent: Intent, asked: str) -> Finding:
     related = entry_related(context, call.place)
     place = intent.place
     if place is not None and place.line != call.place.line:
@@ -82,7 +82,7 @@ def _option(rule: Rule, context: Context, call: Call, data: Option, intent: Inte
 
 
 def said(
-    rule: Rule, context: Context, call: Call, data: Option, related: tuple[Related, ...], confidence: str
+    rule: Rule, context: FileContext, call: Call, data: CallOption, related: tuple[Related, ...], confidence: str
 ) -> Finding:
     """The finding that an option is on, as its entry in the rule says it."""
     platform = context.target.platform
@@ -113,7 +113,7 @@ def choices(conditions: Iterable[Branch]) -> list[Branch]:
     ]
 
 
-def _chosen(event: Event, data: Option) -> bool:
+def _chosen(event: Event, data: CallOption) -> bool:
     """The option is on where a setting of the program's own asks for just that: `if mode == "warn"`."""
     word = data.get("asked_for_by", "")
     return bool(word) and any(
@@ -145,7 +145,7 @@ def _taken_back(event: Event, timeline: Timeline) -> bool:
     )
 
 
-def _mixed(rule: Rule, context: Context, calls: Sequence[Call]) -> Iterator[Finding]:
+def _mixed(rule: Rule, context: FileContext, calls: Sequence[Call]) -> Iterator[Finding]:
     """Precision set by the old attributes and by the new ones."""
     parameters = _parameters(rule)
     if not fits_target("", parameters.get("precision_versions"), context.target, True):
@@ -165,7 +165,7 @@ def _guarded(call: Call) -> bool:
     return any(re.search(r"hasattr|version|getattr|try", f"{b.arm} {b.condition}") for b in call.branch)
 
 
-def _functions(rule: Rule, context: Context, facts: FileFacts) -> Iterator[Finding]:
+def _functions(rule: Rule, context: FileContext, facts: FileFacts) -> Iterator[Finding]:
     """A function that asks for determinism and switches an option on, whoever calls it."""
     if context.level == "hygiene":
         return
@@ -204,7 +204,7 @@ def _only_event(event: Event, intent: Intent, timeline: Timeline) -> bool:
     )
 
 
-def _settings(rule: Rule, context: Context) -> Iterator[Finding]:
+def _settings(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Variables that switch such an option on, where this file or what it launches asks for determinism."""
     settings = [s for s in checks.judged(context.facts.settings) if s.op in ("set", "default")]
     for data in _parameters(rule).get("environment", ()):
@@ -226,7 +226,7 @@ def _has_value(value: str | None, data: EnvironmentOption) -> bool:
     return value is not None and data.get("contains", "") in value and not ("lacks" in data and data["lacks"] in value)
 
 
-def _asked_around(context: Context, setting: Setting) -> str:
+def _asked_around(context: FileContext, setting: Setting) -> str:
     """What the file of a setting, or a program that it launches, asks for."""
     if context.level in LEVELS:
         return "determinism"
@@ -240,7 +240,7 @@ def _asked_around(context: Context, setting: Setting) -> str:
     return "determinism" if "determinism" in answers else next((a for a in answers if a), "")
 
 
-def _launched(context: Context) -> Iterator[Timeline]:
+def _launched(context: FileContext) -> Iterator[Timeline]:
     assert context.entry_points is not None
     own = context.entry_points.timeline(context.facts)
     if own is not None:

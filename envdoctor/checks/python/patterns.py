@@ -70,7 +70,7 @@ def hidden_arguments(call: Call) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class CallPattern:
     """A shape of call. `values`: the argument is one of these literals; `contains`: its text or names hold one of
     these; `absent`: it is not given, or None. `beside`: other arguments, by keyword, have one of these texts.
     `platform` and `versions` say where it holds; `open`: it holds as well where the target does not say."""
@@ -152,9 +152,9 @@ def within(have: str, bounds: str) -> bool | None:
     return answer
 
 
-def pattern(data: Mapping[str, Any]) -> Pattern:
+def pattern(data: Mapping[str, Any]) -> CallPattern:
     """A pattern from a table of a rule file; keys that are not its own are left to the rule."""
-    return Pattern(
+    return CallPattern(
         tuple(data["names"]),
         data.get("kind", ""),
         data.get("argument"),
@@ -179,7 +179,7 @@ def any_named(names: Iterable[str], patterns: Sequence[str]) -> bool:
     return any(map(names_of(patterns), names))
 
 
-class Table(Generic[Data]):
+class PatternTable(Generic[Data]):
     """Patterns with their data, by the names of calls: most calls have none."""
 
     __slots__ = ("_by_name", "_every", "entries")
@@ -187,20 +187,20 @@ class Table(Generic[Data]):
     def __init__(self, tables: Sequence[Data]) -> None:
         self.entries = [(pattern(data), data) for data in tables]
         self._every = Named([name for entry, _ in self.entries for name in entry.names])
-        self._by_name: dict[str, list[tuple[Pattern, Data]]] = {}
+        self._by_name: dict[str, list[tuple[CallPattern, Data]]] = {}
 
     def knows(self, name: str) -> bool:
         """Whether any pattern is about calls of this name."""
         return bool(self._candidates(name))
 
-    def _candidates(self, name: str) -> list[tuple[Pattern, Data]]:
+    def _candidates(self, name: str) -> list[tuple[CallPattern, Data]]:
         candidates = self._by_name.get(name)
         if candidates is None:
             fitting = [entry for entry in self.entries if named(name, entry[0].names)] if self._every(name) else []
             candidates = self._by_name[name] = fitting
         return candidates
 
-    def of(self, call: Call) -> list[tuple[Pattern, Data]]:
+    def of(self, call: Call) -> list[tuple[CallPattern, Data]]:
         """The patterns that a call has the shape of, with their data."""
         candidates = self._candidates(call.name)
         return [entry for entry in candidates if entry[0].matches(call)] if candidates else candidates

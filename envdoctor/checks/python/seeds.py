@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.python.timeline import Event, Process, Timeline, only_rank_zero
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python import data, generators
 from envdoctor.checks.python.common import anchored, short
@@ -30,7 +30,7 @@ NO_TRAINING = regex(
 TRAINING = regex(r"(?i)train|tune|fit")
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """All that is wrong with the seeds of the training that a file starts."""
     assert context.entry_points is not None
     timeline = context.entry_points.timeline(context.facts)
@@ -48,7 +48,7 @@ def _no_training(path: str) -> bool:
     return NO_TRAINING.search(path) is not None and not TRAINING.search(path.rpartition("/")[2])
 
 
-def _unseeded(rule: Rule, context: Context, timeline: Timeline, streams: Mapping[str, Stream]) -> Iterator[Finding]:
+def _unseeded(rule: Rule, context: FileContext, timeline: Timeline, streams: Mapping[str, Stream]) -> Iterator[Finding]:
     """Streams that are never seeded, or only after they were drawn from."""
     streams = {name: _of_release(stream, context) for name, stream in streams.items()}
     nothing = not any(s.seeds or s.partial for s in streams.values())
@@ -80,7 +80,7 @@ def _replaces(load: Event, draw: Event) -> bool:
     return load.index > draw.index and load.ordered and set(load.conditions) <= set(draw.conditions)
 
 
-def _of_release(stream: Stream, context: Context) -> Stream:
+def _of_release(stream: Stream, context: FileContext) -> Stream:
     """A stream without the seeds that do not reach it in the target's release."""
     assert context.entry_points is not None
     for entry in stream.data.get("without", ()):
@@ -92,7 +92,7 @@ def _of_release(stream: Stream, context: Context) -> Stream:
     return stream
 
 
-def _excused(stream: Stream, context: Context, timeline: Timeline) -> bool:
+def _excused(stream: Stream, context: FileContext, timeline: Timeline) -> bool:
     """Draws of loader workers alone: these are seeded from torch's stream."""
     workers = all(s.process.kind == "loader" for s in stream.draws)
     if not workers:
@@ -107,7 +107,7 @@ def _first(events: Sequence[Event]) -> Event:
     return min(ordered or events, key=lambda s: s.index)
 
 
-def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Finding:
+def _nothing_seeded(rule: Rule, context: FileContext, bare: Sequence[Stream]) -> Finding:
     """One finding where a training seeds nothing at all, at the entry: what it runs may draw as it likes."""
     names = ", ".join(s.name for s in bare)
     event = min((_first(s.draws) for s in bare), key=lambda s: (not s.ordered, s.index))
@@ -119,7 +119,7 @@ def _nothing_seeded(rule: Rule, context: Context, bare: Sequence[Stream]) -> Fin
     return finding(rule, place, message, help=help_, confidence="medium", related=related)
 
 
-def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
+def _never(rule: Rule, context: FileContext, stream: Stream) -> Finding:
     event = _first(stream.draws)
     message = f"{short(event.call)} draws from {stream.name}, which this training never seeds"
     place, related = anchored(event, context)
@@ -129,14 +129,14 @@ def _never(rule: Rule, context: Context, stream: Stream) -> Finding:
     return finding(rule, place, message, help=f"{stream.data['call']} before it", related=related)
 
 
-def _one_rank(rule: Rule, context: Context, stream: Stream) -> Finding:
+def _one_rank(rule: Rule, context: FileContext, stream: Stream) -> Finding:
     seed = stream.seeds[0]
     place, related = anchored(seed, context)
     message = f"{short(seed.call)} runs on rank 0 only: on all other ranks {stream.name} is unseeded"
     return finding(rule, place, message, help=f"{stream.data['call']} on every rank", related=related)
 
 
-def _late(rule: Rule, context: Context, stream: Stream) -> Iterator[Finding]:
+def _late(rule: Rule, context: FileContext, stream: Stream) -> Iterator[Finding]:
     """The first draw of each process that comes before the first seed."""
     done: set[Process] = set()
     for draw in stream.draws:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.analysis.python.timeline import Timeline
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.python.intent import LEVELS
 from envdoctor.checks.python.options import choices
 from envdoctor.knowledge.intent import asking
 from envdoctor.readers.kinds import PYTHON
 
 
-def loaders(context: Context, modules: Iterable[str]) -> Iterator[Timeline]:
+def loaders(context: FileContext, modules: Iterable[str]) -> Iterator[Timeline]:
     """The programs that load one of the compiled modules, or that build it themselves."""
     entry_points = context.entry_points
     assert entry_points is not None
@@ -27,7 +27,7 @@ def loaders(context: Context, modules: Iterable[str]) -> Iterator[Timeline]:
     yield from entry_points.using(loading | own)
 
 
-def readers(context: Context) -> Iterator[Timeline]:
+def readers(context: FileContext) -> Iterator[Timeline]:
     """The programs that name the file at hand, and those that a script starts which names it."""
     entry_points = context.entry_points
     assert entry_points is not None
@@ -39,12 +39,12 @@ def readers(context: Context) -> Iterator[Timeline]:
             yield from entry_points.launched(launch.inner or launch.words, script.path)
 
 
-def wanted_by(context: Context, timelines: Iterable[Timeline]) -> Timeline | None:
+def wanted_by(context: FileContext, timelines: Iterable[Timeline]) -> Timeline | None:
     """The first of some programs that asks for determinism, and not under a condition."""
     return next((t for t in timelines if _wants(t, context)), None)
 
 
-def _wants(timeline: Timeline, context: Context) -> bool:
+def _wants(timeline: Timeline, context: FileContext) -> bool:
     if context.shared.intents.asked_for(timeline, context.level) != "determinism":
         return False
     found = context.shared.intents.of(timeline)
@@ -52,7 +52,7 @@ def _wants(timeline: Timeline, context: Context) -> bool:
     return plain or context.level in LEVELS
 
 
-def asked_by_script(context: Context) -> bool:
+def asked_by_script(context: FileContext) -> bool:
     """Whether a script that names the file at hand asks for determinism by a variable."""
     assert context.entry_points is not None
     scripts = context.entry_points.starting(context.facts.path)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.common import short
-from envdoctor.checks.python.patterns import Table
+from envdoctor.checks.python.patterns import PatternTable
 from envdoctor.core.facts import Call
 from envdoctor.core.findings import Finding
 from envdoctor.core.regexes import regex
@@ -24,11 +24,11 @@ TESTED = regex(r"(?i)hasattr|version|getattr|parse\(|inspect|is_available|suppor
 
 
 @lru_cache(maxsize=1)
-def _known() -> Table[Mapping[str, Any]]:
-    return Table(load_apis()["api"])
+def _known() -> PatternTable[Mapping[str, Any]]:
+    return PatternTable(load_apis()["api"])
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Calls and assignments of names that came later than the target's release, or had gone before it."""
     if context.facts.kind not in PYTHON:
         return

@@ -22,7 +22,7 @@ from envdoctor.knowledge.rulebook import Rule
 from envdoctor.readers.kinds import PYTHON
 
 if TYPE_CHECKING:
-    from envdoctor.knowledge.parameters.relations import Code, Meeting
+    from envdoctor.knowledge.parameters.relations import CodeMeeting, Meeting
 
 MOST_COMMANDS = 40
 PYXIS = ("NVIDIA/pyxis@1075199:README.md",)
@@ -96,7 +96,7 @@ def _overwritten(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 def met_in_code(rule: Rule, context: UnitContext) -> Iterator[Finding]:
     """Variables that a call or switch of the program meets: which of the two holds is known."""
     for entry, held in _programs(context):
-        for meeting in cast("Code", rule.parameters)["code"]:
+        for meeting in cast("CodeMeeting", rule.parameters)["code"]:
             name = meeting["variable"]
             if name not in held or judged(name, context) is None or not _release(meeting, context):
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envdoctor.analysis.process.environment import Held
+from envdoctor.analysis.process.environment import Binding
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.findings import finding, place_of
@@ -37,7 +37,7 @@ def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 
 def _unmet(
-    rule: Rule, variable: Variable, entry: Held, held: Mapping[str, Held], context: UnitContext
+    rule: Rule, variable: Variable, entry: Binding, held: Mapping[str, Binding], context: UnitContext
 ) -> Finding | None:
     """The finding for the first need of a variable that is not met, or None."""
     for need in variable.needs:
@@ -82,7 +82,7 @@ def _complete(name: str, context: UnitContext) -> bool:
     return not any(s.name == name for u in context.units for s in u.facts.settings)
 
 
-def _version(rule: Rule, variable: Variable, entry: Held, context: UnitContext) -> Finding | None:
+def _version(rule: Rule, variable: Variable, entry: Binding, context: UnitContext) -> Finding | None:
     """A release of the target that is too old or too new for the setting."""
     for need in variable.needs:
         for component, bounds in need.version.items():

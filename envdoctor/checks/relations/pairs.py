@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
-from envdoctor.analysis.process.environment import Held
+from envdoctor.analysis.process.environment import Binding
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.findings import finding, place_of
@@ -20,7 +20,7 @@ from envdoctor.knowledge.rulebook import Rule
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.relations import Pairs
 
-Environment = Mapping[str, Held]
+Environment = Mapping[str, Binding]
 
 
 def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.checks import context as checks
-from envdoctor.checks.context import Context
+from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Setting
 from envdoctor.core.findings import Finding
@@ -21,7 +21,7 @@ SAYS = {
 }
 
 
-def check(rule: Rule, context: Context) -> Iterator[Finding]:
+def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Findings for the settings whose value is known to go wrong on the target."""
     for setting in checks.judged(context.facts.settings):
         if setting.op not in ("set", "default"):
@@ -36,7 +36,7 @@ def check(rule: Rule, context: Context) -> Iterator[Finding]:
             yield _finding(rule, setting, text, found[0], variable)
 
 
-def _elsewhere(variable: Variable, context: Context) -> bool:
+def _elsewhere(variable: Variable, context: FileContext) -> bool:
     """The variable is for another platform: there is one fault, and it is not the value."""
     platform = context.target.platform
     return platform is not None and variable.platform not in ("both", platform)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from envdoctor.analysis.project import Project
 from envdoctor.cli.scan.arguments import add_arguments as add_arguments
-from envdoctor.cli.scan.setup import Setup, prepare
+from envdoctor.cli.scan.setup import ScanSetup, prepare
 from envdoctor.core.errors import UserError
 from envdoctor.core.findings import SEVERITIES
-from envdoctor.engine import Engine, Result, summed
+from envdoctor.engine import Engine, ScanResult, summed
 from envdoctor.project import discovery
 from envdoctor.project.config import Config
 from envdoctor.project.discovery import Found
 from envdoctor.reports import base as reports
 from envdoctor.reports import outputs, progress
-from envdoctor.reports.outputs import Output
+from envdoctor.reports.outputs import ReportOutput
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 class Scan:
     """The files of one scan and how they are judged."""
 
-    def __init__(self, arguments: argparse.Namespace, setup: Setup, found: Found, stdin: dict[str, bytes]) -> None:
+    def __init__(self, arguments: argparse.Namespace, setup: ScanSetup, found: Found, stdin: dict[str, bytes]) -> None:
         self.arguments = arguments
         self.setup = setup
         self.found = found
@@ -67,20 +67,20 @@ class Scan:
         """Forget what was read: it may have changed. What could not be done is not forgotten."""
         self.project = self.setup.project(self.arguments.docs, self.project.internal)
 
-    def judge(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+    def judge(self, overlay: dict[str, bytes]) -> tuple[Engine, ScanResult]:
         """Judge the files, some of them as they would be after fixes."""
         engine = self._engine(self.project.edited({**self.stdin, **overlay}))
         with progress.Watcher(progress.is_wanted()) as engine.watch:
             return engine, engine.judge(self.found.files, self.setup.config.complaints)
 
-    def judge_new(self, overlay: dict[str, bytes]) -> tuple[Engine, Result]:
+    def judge_new(self, overlay: dict[str, bytes]) -> tuple[Engine, ScanResult]:
         """The same, without what the baseline holds."""
         engine, result = self.judge(overlay)
         if self.arguments.baseline is not None:
             _against_baseline(self.arguments, result, self.found.files, self.setup)
         return engine, result
 
-    def report(self, wanted: Sequence[Output], unwritten: Sequence[str]) -> int:
+    def report(self, wanted: Sequence[ReportOutput], unwritten: Sequence[str]) -> int:
         """Judge the files as they are, write the reports, and give the exit status."""
         engine, result = self.judge({})
         if FIXES_SHOWN & {one.format for one in wanted}:
@@ -120,7 +120,7 @@ def _refuse(arguments: argparse.Namespace) -> None:
         raise UserError("--since only chooses what to report: it does not go with fixes or --write-baseline")
 
 
-def _found(arguments: argparse.Namespace, setup: Setup) -> tuple[Found, dict[str, bytes]]:
+def _found(arguments: argparse.Namespace, setup: ScanSetup) -> tuple[Found, dict[str, bytes]]:
     """The files to report on, and the bytes of the one that comes from standard input."""
     if arguments.stdin_filename is not None:
         named = os.path.realpath(setup.base / arguments.stdin_filename)
@@ -142,13 +142,15 @@ def _standard_input() -> bytes:
         raise UserError(f"standard input cannot be read: {error.strerror}") from error
 
 
-def _against_baseline(arguments: argparse.Namespace, result: Result, files: Sequence[str], setup: Setup) -> list[str]:
+def _against_baseline(
+    arguments: argparse.Namespace, result: ScanResult, files: Sequence[str], setup: ScanSetup
+) -> list[str]:
     """Leave out what the baseline holds, or write it first; notices about it."""
     if arguments.baseline is None and arguments.write_baseline is None:
         return []
     from envdoctor.project import baseline
 
-    scope = baseline.Scope(setup.base, files, {rule.name for rule in setup.rules})
+    scope = baseline.BaselineScope(setup.base, files, {rule.name for rule in setup.rules})
     if arguments.baseline is not None:
         held = baseline.load(arguments.baseline)
     elif result.errors:
@@ -161,7 +163,7 @@ def _against_baseline(arguments: argparse.Namespace, result: Result, files: Sequ
     return notices
 
 
-def _only_changed(revision: str, result: Result, setup: Setup) -> None:
+def _only_changed(revision: str, result: ScanResult, setup: ScanSetup) -> None:
     """Leave in what lines changed since a commit have to do with."""
     from envdoctor.project import since
 
@@ -169,7 +171,7 @@ def _only_changed(revision: str, result: Result, setup: Setup) -> None:
     result.summary |= summed(result.findings)
 
 
-def _status(result: Result, config: Config) -> int:
+def _status(result: ScanResult, config: Config) -> int:
     """0, 1 or 2 as the design says."""
     if result.errors or any(c.fatal for c in config.complaints):
         return 2

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Setup(NamedTuple):
+class ScanSetup(NamedTuple):
     """Everything that is settled before a file is judged."""
 
     config: Config
@@ -56,7 +56,7 @@ class Setup(NamedTuple):
         return ByPath(table, self.config.root.resolve(), self.base)
 
 
-def prepare(arguments: argparse.Namespace) -> Setup:
+def prepare(arguments: argparse.Namespace) -> ScanSetup:
     """What the command line and the configuration say. `UserError`: the command line cannot be met."""
     config = _file(arguments)
     rulebook, catalog, config = _knowledge(config)
@@ -64,7 +64,7 @@ def prepare(arguments: argparse.Namespace) -> Setup:
     config = _with_arguments(config, arguments)
     for word in unknown_selectors(rulebook, (*(arguments.select or ()), *(arguments.ignore or ()))):
         raise UserError(f"{_unknown(word, rulebook)} (`envdoctor rules` lists them)")
-    return Setup(config, rulebook, catalog, selected(rulebook, config.select, config.ignore), Path().resolve())
+    return ScanSetup(config, rulebook, catalog, selected(rulebook, config.select, config.ignore), Path().resolve())
 
 
 def _file(arguments: argparse.Namespace) -> Config:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.analysis.project import Project
-from envdoctor.cli.scan.setup import Setup
+from envdoctor.cli.scan.setup import ScanSetup
 from envdoctor.core.errors import UserError
 from envdoctor.core.numbers import counted, whole
 from envdoctor.project.discovery import Found
 from envdoctor.readers.store import HEAD
 from envdoctor.reports import base as reports
-from envdoctor.reports.outputs import Output, planned
+from envdoctor.reports.outputs import ReportOutput, planned
 
 FROM_FILE = (
     "target", "targets", "level", "levels", "select", "ignore", "per-file-ignores", "exclude", "fail-on", "catalog",
@@ -25,7 +25,7 @@ ARGUMENTS = ("target", "level", "select", "ignore", "exclude", "fail-on")
 """Keys that the command line has as well."""
 
 
-def show(arguments: argparse.Namespace, setup: Setup, found: Found, stdin: Mapping[str, bytes]) -> int:
+def show(arguments: argparse.Namespace, setup: ScanSetup, found: Found, stdin: Mapping[str, bytes]) -> int:
     """Print what was asked for; 2 where a file that was named cannot be opened."""
     project = setup.project(arguments.docs).edited(dict(stdin))
     wanted = planned(arguments.format, arguments.output)[0]
@@ -52,7 +52,7 @@ def _print(lines: Iterator[str]) -> None:
         print(reports.printable(line))
 
 
-def settings(arguments: argparse.Namespace, setup: Setup) -> Iterator[str]:
+def settings(arguments: argparse.Namespace, setup: ScanSetup) -> Iterator[str]:
     """The configuration in force as TOML, with a comment on where each value comes from, and the rules it selects."""
     config = setup.config
     yield f"# configuration file: {config.source or 'none'}"
@@ -85,7 +85,7 @@ def _is_read(path: str, project: Project) -> bool:
     return kind_of(path, project.files.head(path, HEAD), project.facts.docs) is not None
 
 
-def _targets(project: Project, found: Found, wanted: Output) -> None:
+def _targets(project: Project, found: Found, wanted: ReportOutput) -> None:
     from envdoctor.analysis.target import show as targets_show
 
     read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
@@ -97,7 +97,7 @@ def _targets(project: Project, found: Found, wanted: Output) -> None:
     _print(line for group in groups for line in targets_show.lines(group))
 
 
-def _launches(setup: Setup, project: Project, found: Found) -> None:
+def _launches(setup: ScanSetup, project: Project, found: Found) -> None:
     """Print the launch units of the files."""
     from envdoctor.analysis.process import show as launch_lines
     from envdoctor.analysis.process.build import build
@@ -108,7 +108,7 @@ def _launches(setup: Setup, project: Project, found: Found) -> None:
     _print(launch_lines.lines(built, load_launchers(), setup.catalog.variable))
 
 
-def _differences(arguments: argparse.Namespace, setup: Setup, project: Project, wanted: Output) -> int:
+def _differences(arguments: argparse.Namespace, setup: ScanSetup, project: Project, wanted: ReportOutput) -> int:
     """Print how two launches differ; 1 where they do, as `diff` has it."""
     from envdoctor.analysis.process import difference
 
@@ -133,7 +133,7 @@ def _told(project: Project) -> bool:
     return bool(project.internal)
 
 
-def _launch(word: str, setup: Setup, project: Project) -> Any:
+def _launch(word: str, setup: ScanSetup, project: Project) -> Any:
     """The launch that `FILE` or `FILE:LINE` means."""
     from envdoctor.analysis.process import difference
     from envdoctor.analysis.process.build import build

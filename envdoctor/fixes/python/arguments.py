@@ -6,7 +6,7 @@ import libcst as cst
 
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Edit
-from envdoctor.fixes.python.tree import Tree
+from envdoctor.fixes.python.tree import PythonTree
 
 
 def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.Arg | None:
@@ -23,12 +23,12 @@ def is_spread(call: cst.Call) -> bool:
     return any(given.star for given in call.args)
 
 
-def value(tree: Tree, given: cst.Arg, text: str) -> Edit:
+def value(tree: PythonTree, given: cst.Arg, text: str) -> Edit:
     """Another value for an argument."""
     return Edit(tree.place(given.value), text)
 
 
-def added(tree: Tree, call: cst.Call, text: str) -> Edit | None:
+def added(tree: PythonTree, call: cst.Call, text: str) -> Edit | None:
     """One more argument behind the others, laid out as they are."""
     path, end = tree.path, tree.place(call)
     if not call.args:
@@ -53,7 +53,7 @@ def added(tree: Tree, call: cst.Call, text: str) -> Edit | None:
     return Edit(end_of_line, f"\n{indent}{text},")
 
 
-def removed(tree: Tree, call: cst.Call, given: cst.Arg) -> Edit | None:
+def removed(tree: PythonTree, call: cst.Call, given: cst.Arg) -> Edit | None:
     """One argument less; None where a comment would go with it."""
     index = next(i for i, a in enumerate(call.args) if a is given)
     start = tree.place(given.keyword or given.value)

@@ -14,9 +14,9 @@ from envdoctor.core.facts import Place
 from envdoctor.core.findings import Edit, Finding
 from envdoctor.core.regexes import regex
 from envdoctor.fixes.python.names import bound, imports, is_import, used
-from envdoctor.fixes.python.tree import Block, Statement, Tree
+from envdoctor.fixes.python.tree import PythonTree, StatementBlock, TreeStatement
 
-Trees = Callable[[str], "Tree | None"]
+Trees = Callable[[str], "PythonTree | None"]
 """The tree of a file; None where it has none."""
 HARMLESS = frozenset({"str", "int", "True", "False", "None"})
 ENVIRONMENT = frozenset({"os", "environ"})
@@ -47,13 +47,13 @@ def above_draw(finding: Finding, trees: Trees) -> tuple[Edit, ...]:
     return above(tree, statement, finding.place, trees)
 
 
-def is_call(statement: Statement) -> bool:
+def is_call(statement: TreeStatement) -> bool:
     """Whether a statement is one call and nothing else."""
     small = statement.small()
     return isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)
 
 
-def _seeds(statement: Statement) -> bool:
+def _seeds(statement: TreeStatement) -> bool:
     """A call alone in a statement, by a name that says that it seeds: what else it may do is not known."""
     small = statement.small()
     call = small.value if isinstance(small, cst.Expr) else None
@@ -62,7 +62,7 @@ def _seeds(statement: Statement) -> bool:
     return isinstance(last, cst.Name) and "seed" in last.value.lower()
 
 
-def _writes_environment(statement: Statement) -> bool:
+def _writes_environment(statement: TreeStatement) -> bool:
     """`os.environ[...] = ...`, `os.environ.setdefault(...)` and the like, alone in a statement."""
     small = statement.small()
     if isinstance(small, cst.Assign):
@@ -77,7 +77,7 @@ def _writes_environment(statement: Statement) -> bool:
     return False
 
 
-def above(tree: Tree, statement: Statement, other: Place, trees: Trees) -> tuple[Edit, ...]:
+def above(tree: PythonTree, statement: TreeStatement, other: Place, trees: Trees) -> tuple[Edit, ...]:
     """A statement above the one of its block that leads to another place."""
     target = _leads_to(tree, statement, other, trees)
     if target is None or target.index >= statement.index:
@@ -86,7 +86,7 @@ def above(tree: Tree, statement: Statement, other: Place, trees: Trees) -> tuple
     return moved(tree, statement, target, between)
 
 
-def _leads_to(tree: Tree, statement: Statement, other: Place, trees: Trees) -> Statement | None:
+def _leads_to(tree: PythonTree, statement: TreeStatement, other: Place, trees: Trees) -> TreeStatement | None:
     """The statement of the same block in which a place is, or which calls the function that it is in."""
     earlier = statement.block.statements[: statement.index]
     if other.path == tree.path:
@@ -113,11 +113,13 @@ def calls(node: cst.CSTNode, name: str) -> bool:
     return any(calls(child, name) for child in node.children)
 
 
-def _needs(statement: Statement) -> set[str]:
+def _needs(statement: TreeStatement) -> set[str]:
     return used(statement.node) - HARMLESS
 
 
-def moved(tree: Tree, statement: Statement, target: Statement, between: Sequence[cst.CSTNode]) -> tuple[Edit, ...]:
+def moved(
+    tree: PythonTree, statement: TreeStatement, target: TreeStatement, between: Sequence[cst.CSTNode]
+) -> tuple[Edit, ...]:
     """The statement above another one; `import os` comes along where it would be below."""
     needed = _needs(statement)
     given = bound(between) & needed
@@ -137,7 +139,7 @@ def _imported(node: cst.CSTNode) -> set[str]:
     return set()
 
 
-def _code(tree: Tree, statement: Statement) -> str | None:
+def _code(tree: PythonTree, statement: TreeStatement) -> str | None:
     """The lines of a statement and of the comments above it, without its indent; None where text would change."""
     indent = statement.block.indent
     lines = tree.lines[statement.lead - 1 : statement.last]
@@ -146,7 +148,7 @@ def _code(tree: Tree, statement: Statement) -> str | None:
     return "\n".join(line[len(indent) :] for line in lines)
 
 
-def taken_out(tree: Tree, statement: Statement) -> tuple[Edit, ...]:
+def taken_out(tree: PythonTree, statement: TreeStatement) -> tuple[Edit, ...]:
     """The statement away, with the comments above it; `pass` where its block would be empty."""
     if len(statement.block.statements) == 1 and statement.block.owner is not None:
         end = len(tree.lines[statement.last - 1]) + 1
@@ -162,7 +164,7 @@ def taken_out(tree: Tree, statement: Statement) -> tuple[Edit, ...]:
     return (Edit(Place(tree.path, max(1, first - 1), len(tree.lines[first - 2]) + 1, last, end), ""),)
 
 
-def _to_the_top(tree: Tree, statement: Statement, reader: Place) -> tuple[Edit, ...]:
+def _to_the_top(tree: PythonTree, statement: TreeStatement, reader: Place) -> tuple[Edit, ...]:
     """A write that needs nothing but the environment below the import that brings it; out of no condition."""
     if not _unconditional(statement) or _needs(statement) - ENVIRONMENT:
         return ()
@@ -175,7 +177,7 @@ def _to_the_top(tree: Tree, statement: Statement, reader: Place) -> tuple[Edit, 
     return (*taken_out(tree, statement), tree.after(source, code))
 
 
-def _unconditional(statement: Statement) -> bool:
+def _unconditional(statement: TreeStatement) -> bool:
     """Only functions and the `__main__` block are around it."""
     owner = statement.block.owner
     while owner is not None:
@@ -188,11 +190,11 @@ def _unconditional(statement: Statement) -> bool:
     return True
 
 
-def _is_main(statement: Statement) -> bool:
+def _is_main(statement: TreeStatement) -> bool:
     return isinstance(statement.node, cst.If) and bool(_MAIN.search(cst.Module([]).code_for_node(statement.node.test)))
 
 
-def main_block(tree: Tree) -> Block | None:
+def main_block(tree: PythonTree) -> StatementBlock | None:
     """The block of `if __name__ == "__main__":`."""
     for statement in tree.top.statements:
         if _is_main(statement) and statement.blocks and statement.blocks[0].statements:
@@ -200,7 +202,7 @@ def main_block(tree: Tree) -> Block | None:
     return None
 
 
-def out_of_branch(tree: Tree, statement: Statement) -> tuple[Edit, ...]:
+def out_of_branch(tree: PythonTree, statement: TreeStatement) -> tuple[Edit, ...]:
     """A statement of an `if` without `else` in front of it."""
     owner = statement.block.owner
     if owner is None or not isinstance(owner.node, cst.If) or owner.node.orelse is not None:
@@ -209,7 +211,7 @@ def out_of_branch(tree: Tree, statement: Statement) -> tuple[Edit, ...]:
     return moved(tree, statement, owner, between)
 
 
-def start_of(tree: Tree, first: int) -> tuple[Statement, bool]:
+def start_of(tree: PythonTree, first: int) -> tuple[TreeStatement, bool]:
     """Where the program that a file is begins, for something that line `first` needs: the statement, and whether what
     is put there goes below it (else above)."""
     outer = next((s for s in tree.top.statements if s.covers(first)), None)

@@ -9,23 +9,23 @@ from typing import NamedTuple
 import libcst as cst
 
 from envdoctor.core.findings import Edit
-from envdoctor.fixes.python.tree import Statement, Tree
+from envdoctor.fixes.python.tree import PythonTree, TreeStatement
 
 ALIASES = {"numpy": "np", "tensorflow": "tf"}
 """Modules that everyone imports under a short name."""
 
 
-class Reference(NamedTuple):
+class NameReference(NamedTuple):
     """How something is written in a file, and the statement that binds its name; without one, what to import."""
 
     text: str
-    bound: Statement | None
+    bound: TreeStatement | None
     missing: str = ""
 
 
-def imports(tree: Tree) -> dict[str, tuple[str, Statement]]:
+def imports(tree: PythonTree) -> dict[str, tuple[str, TreeStatement]]:
     """Dotted name -> the name it has in the file and the statement of the module that binds it."""
-    found: dict[str, tuple[str, Statement]] = {}
+    found: dict[str, tuple[str, TreeStatement]] = {}
     for statement in tree.top.statements:
         for part in _imports(statement):
             for dotted, name in _bindings(part):
@@ -33,7 +33,7 @@ def imports(tree: Tree) -> dict[str, tuple[str, Statement]]:
     return found
 
 
-def _imports(statement: Statement) -> Iterator[cst.Import | cst.ImportFrom]:
+def _imports(statement: TreeStatement) -> Iterator[cst.Import | cst.ImportFrom]:
     """The imports of a statement of the module, those that it tries as well."""
     if isinstance(statement.node, cst.SimpleStatementLine):
         yield from (part for part in statement.node.body if isinstance(part, (cst.Import, cst.ImportFrom)))
@@ -58,20 +58,20 @@ def _bindings(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
             yield f"{module}.{alias.evaluated_name}", alias.evaluated_alias or alias.evaluated_name
 
 
-def reference(tree: Tree, dotted: str) -> Reference | None:
+def reference(tree: PythonTree, dotted: str) -> NameReference | None:
     """How to write a dotted name in a file; None where the name of its module stands for something else there."""
     known = imports(tree)
     parts = dotted.split(".")
     for size in range(len(parts), 0, -1):
         if (head := ".".join(parts[:size])) in known:
             name, statement = known[head]
-            return Reference(".".join([name, *parts[size:]]), statement)
+            return NameReference(".".join([name, *parts[size:]]), statement)
     root = parts[0]
     name = ALIASES.get(root, root)
     if name in bound(tree.module):
         return None
     line = f"import {root}" if name == root else f"import {root} as {name}"
-    return Reference(".".join([name, *parts[1:]]), None, line)
+    return NameReference(".".join([name, *parts[1:]]), None, line)
 
 
 def bound(node: cst.CSTNode | Iterable[cst.CSTNode]) -> set[str]:
@@ -121,7 +121,7 @@ def used(node: cst.CSTNode) -> set[str]:
     return {name for child in children for name in used(child)}
 
 
-def add_import(tree: Tree, line: str) -> Edit:
+def add_import(tree: PythonTree, line: str) -> Edit:
     """An import at the top of a file, sorted into the first group of its kind: the standard library's, or others."""
     standard = _is_standard(line.split()[1])
     groups = list(_groups(tree))
@@ -145,14 +145,14 @@ def _is_standard(module: str) -> bool:
     return module.split(".")[0] in sys.stdlib_module_names
 
 
-def _modules(group: list[Statement]) -> list[str]:
+def _modules(group: list[TreeStatement]) -> list[str]:
     """The modules that a group of imports names; relative ones are the project's own."""
     return [name for statement in group for name, _ in _bindings_of(statement)]
 
 
-def _groups(tree: Tree) -> Iterator[list[Statement]]:
+def _groups(tree: PythonTree) -> Iterator[list[TreeStatement]]:
     """The imports before anything is defined, in groups without a blank line in between."""
-    group: list[Statement] = []
+    group: list[TreeStatement] = []
     for statement in tree.top.statements:
         if isinstance(statement.node, (cst.FunctionDef, cst.ClassDef)):
             break
@@ -166,21 +166,21 @@ def _groups(tree: Tree) -> Iterator[list[Statement]]:
         yield group
 
 
-def _bindings_of(statement: Statement) -> Iterator[tuple[str, str]]:
+def _bindings_of(statement: TreeStatement) -> Iterator[tuple[str, str]]:
     for part in _imports(statement):
         yield from _bindings(part)
 
 
-def _is_future(statement: Statement) -> bool:
+def _is_future(statement: TreeStatement) -> bool:
     return any(dotted.startswith("__future__.") for dotted, _ in _bindings_of(statement))
 
 
-def is_docstring(statement: Statement) -> bool:
+def is_docstring(statement: TreeStatement) -> bool:
     """Whether a statement is nothing but a string."""
     small = statement.small()
     return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
-def is_import(statement: Statement) -> bool:
+def is_import(statement: TreeStatement) -> bool:
     """Whether a statement of the module imports something."""
     return next(_imports(statement), None) is not None

@@ -19,7 +19,7 @@ from envdoctor.fixes.python.moves import Trees, above_draw, is_call, out_of_bran
 from envdoctor.fixes.python.names import add_import, bound, reference
 from envdoctor.fixes.python.spawned import can_be_told, spawned_function, top_of
 from envdoctor.fixes.python.switches import at_start
-from envdoctor.fixes.python.tree import Tree, unsafe
+from envdoctor.fixes.python.tree import PythonTree, unsafe
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.seeds import Seeds
@@ -93,12 +93,12 @@ def _entry(finding: Finding) -> str:
     return next(runs, finding.place.path)
 
 
-def _line_in(finding: Finding, entry: Tree) -> int:
+def _line_in(finding: Finding, entry: PythonTree) -> int:
     """The line that a seed has to stand before, as far as it is in the entry."""
     return finding.place.line if finding.place.path == entry.path else 0
 
 
-def _never(finding: Finding, name: str, tree: Tree, trees: Trees, trainings: Trainings) -> Fix | None:
+def _never(finding: Finding, name: str, tree: PythonTree, trees: Trees, trainings: Trainings) -> Fix | None:
     """One generator of several has no seed: beside the seed of another one, with the same value."""
     entry = _entry(finding)
     known = trainings(entry)
@@ -117,7 +117,7 @@ def _never(finding: Finding, name: str, tree: Tree, trees: Trees, trainings: Tra
     return at_start(start, _line_in(finding, start), [(name, f"({SEED})")]) if start is not None else None
 
 
-def _own_argument(finding: Finding, tree: Tree, training: Training) -> Fix | None:
+def _own_argument(finding: Finding, tree: PythonTree, training: Training) -> Fix | None:
     """A call that takes a seed of its own: `train_test_split(x, random_state=0)`."""
     call = tree.call_at(finding.place)
     facts = training.timeline.files.get(finding.place.path)
@@ -180,7 +180,7 @@ def _in_spawned(finding: Finding, name: str, trees: Trees) -> Fix | None:
     return unsafe(f"add {code} in the spawned function", *imports, top_of(tree, statement, code))
 
 
-def _fixed_value(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _fixed_value(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """A number in place of the clock."""
     del trees
     call = tree.call_at(finding.place)
@@ -189,7 +189,7 @@ def _fixed_value(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe(f"seed with {SEED}", arguments.value(tree, call.args[0], SEED))
 
 
-def _some_value(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _some_value(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """A number where none is given: `random.seed()`; `torch.seed()` takes none, and has a sister that does."""
     del trees
     call = tree.call_at(finding.place)
@@ -211,7 +211,7 @@ def _some_value(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe(f"seed with {SEED}", arguments.added(tree, call, SEED))
 
 
-def _without_rank(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _without_rank(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """`seed + rank` without the rank."""
     del trees
     call = tree.call_at(finding.place)
@@ -232,12 +232,12 @@ def _sides(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     return (node.left, node.right) if isinstance(node, cst.BinaryOperation) and plus else ()
 
 
-def _seed_first(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _seed_first(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     del tree
     return unsafe("seed before the first draw", *above_draw(finding, trees))
 
 
-def _set_epoch(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _set_epoch(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """The epoch told to the sampler, first thing in the one loop over epochs."""
     del trees
     call = tree.call_at(finding.place)
@@ -260,7 +260,7 @@ def _set_epoch(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe(f"add {code}", tree.before(loops[0].blocks[0].statements[0], code))
 
 
-def _worker_seed(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _worker_seed(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """Workers that seed NumPy from the seed that torch gives to each."""
     del trees
     call = tree.call_at(finding.place)
@@ -279,7 +279,7 @@ def _worker_seed(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe("seed NumPy in each worker", Edit(above.place, f"{above.text}{space}\n"), added)
 
 
-def _split_key(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _split_key(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """A key of its own for the second draw: `key, subkey = jax.random.split(key)` above it."""
     del trees
     call = tree.call_at(finding.place)
@@ -294,7 +294,7 @@ def _split_key(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
     return unsafe(f"add {code}", tree.before(statement, code), arguments.value(tree, given, "subkey"))
 
 
-Make = Callable[[Finding, Tree, Trees], "Fix | None"]
+Make = Callable[[Finding, PythonTree, Trees], "Fix | None"]
 _BY_HELP: dict[str, Make] = {
     "a fixed seed, written to the log": _fixed_value,
     "give it a value": _some_value,

@@ -11,13 +11,13 @@ from envdoctor.core.findings import Edit
 from envdoctor.core.regexes import regex
 from envdoctor.fixes.python.moves import Trees, calls
 from envdoctor.fixes.python.names import is_docstring, used
-from envdoctor.fixes.python.tree import Statement, Tree
+from envdoctor.fixes.python.tree import PythonTree, TreeStatement
 
 _STARTS = regex(r"(?i)trainer|spawn|process|launch|distributor|executor")
 """Names of what runs a function in processes of its own."""
 
 
-def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tuple[Tree, Statement] | None:
+def spawned_function(inner: Place, trees: Trees, *, plainly: bool = False) -> tuple[PythonTree, TreeStatement] | None:
     """The function of a file around a place, or one that leads there, which the file hands to something:
     `spawn(run, ...)`, `target=run`.
 
@@ -50,7 +50,7 @@ def _handed_to(node: cst.CSTNode, name: str) -> Iterator[cst.Call]:
         yield from _handed_to(child, name)
 
 
-def top_of(tree: Tree, function: Statement, code: str) -> Edit | None:
+def top_of(tree: PythonTree, function: TreeStatement, code: str) -> Edit | None:
     """Lines above the first statement of a function, below its docstring."""
     block = function.blocks[0] if function.blocks else None
     if block is None or not block.statements:
@@ -61,14 +61,14 @@ def top_of(tree: Tree, function: Statement, code: str) -> Edit | None:
     return tree.before(block.statements[1], code) if len(block.statements) > 1 else tree.after(first, code)
 
 
-def parameters(function: Statement) -> set[str]:
+def parameters(function: TreeStatement) -> set[str]:
     """The names of the parameters of a function."""
     node = function.node
     assert isinstance(node, cst.FunctionDef)
     return {p.name.value for p in (*node.params.params, *node.params.kwonly_params, *node.params.posonly_params)}
 
 
-def can_be_told(function: Statement, text: str) -> bool:
+def can_be_told(function: TreeStatement, text: str) -> bool:
     """Whether an expression means the same at the top of a function: numbers, and names of its own parameters."""
     try:
         node = cst.parse_expression(text)

@@ -18,7 +18,7 @@ from envdoctor.fixes.python.moves import Trees, start_of, taken_out
 from envdoctor.fixes.python.moves import calls as calls_name
 from envdoctor.fixes.python.names import add_import, reference
 from envdoctor.fixes.python.spawned import spawned_function, top_of
-from envdoctor.fixes.python.tree import Statement, Tree, unsafe
+from envdoctor.fixes.python.tree import PythonTree, TreeStatement, unsafe
 
 SWITCH = "torch.use_deterministic_algorithms"
 _VALUE = r"False|True|None|-?\d+(?:\.\d+)?|\"[^\"]*\"|torch\.\w+"
@@ -51,7 +51,7 @@ def put_back(finding: Finding, trees: Trees) -> Fix | None:
     return _in_call(tree, call, finding.help)
 
 
-def _assigned(tree: Tree, place: Place) -> tuple[str, cst.BaseExpression] | None:
+def _assigned(tree: PythonTree, place: Place) -> tuple[str, cst.BaseExpression] | None:
     """The attribute that a statement at a place sets, and the value that it gets."""
     statement = tree.statement_at(place.line)
     small = statement.small() if statement is not None else None
@@ -60,7 +60,7 @@ def _assigned(tree: Tree, place: Place) -> tuple[str, cst.BaseExpression] | None
     return tree.at(small.targets[0].target), small.value
 
 
-def _in_call(tree: Tree, call: cst.Call, help_: str) -> Fix | None:
+def _in_call(tree: PythonTree, call: cst.Call, help_: str) -> Fix | None:
     """A keyword with another value, or taken out; the one argument that has no keyword, with another value."""
     shown = tree.at(call.func)
     if wanted := _PLAIN.match(help_):
@@ -105,7 +105,7 @@ def put_in(finding: Finding, trees: Trees) -> Fix | None:
     return _switch(finding, tree)
 
 
-def _switch(finding: Finding, tree: Tree) -> Fix | None:
+def _switch(finding: Finding, tree: PythonTree) -> Fix | None:
     """`torch.use_deterministic_algorithms(True)`, below what covers a part only, else where the program begins."""
     name = reference(tree, SWITCH)
     if name is None:
@@ -119,7 +119,7 @@ def _switch(finding: Finding, tree: Tree) -> Fix | None:
     return at_start(tree, finding.place.line if finding.place.path == tree.path else 0, [(SWITCH, "(True)")])
 
 
-def at_start(tree: Tree, first: int, calls: list[tuple[str, str]]) -> Fix | None:
+def at_start(tree: PythonTree, first: int, calls: list[tuple[str, str]]) -> Fix | None:
     """Calls where the program begins, with the imports that they need. `first`: the line that they must come before."""
     names = [reference(tree, dotted) for dotted, _ in calls]
     if not tree.top.statements or any(name is None for name in names):
@@ -137,7 +137,7 @@ def at_start(tree: Tree, first: int, calls: list[tuple[str, str]]) -> Fix | None
     return Fix(f"add {'; '.join(lines)}", (*(add_import(tree, line) for line in imports), where), safe=False)
 
 
-def _placed(tree: Tree, target: Statement, code: str, below: bool) -> Edit:
+def _placed(tree: PythonTree, target: TreeStatement, code: str, below: bool) -> Edit:
     """Code above or below a statement; below the imports of a file with a blank line in between."""
     if not below:
         return tree.before(target, code)
@@ -146,7 +146,7 @@ def _placed(tree: Tree, target: Statement, code: str, below: bool) -> Edit:
     return Edit(edit.place, f"\n{edit.text}" if not follows or not follows[0].strip() else f"\n{edit.text}\n")
 
 
-def _variable(finding: Finding, tree: Tree, name: str, value: str) -> Fix | None:
+def _variable(finding: Finding, tree: PythonTree, name: str, value: str) -> Fix | None:
     """A variable set above the switch that it goes with."""
     statement = tree.statement_at(finding.place.line) if finding.place.path == tree.path else None
     known = reference(tree, "os.environ")
@@ -157,7 +157,7 @@ def _variable(finding: Finding, tree: Tree, name: str, value: str) -> Fix | None
     return Fix(f"add {code}", (*edits, tree.before(statement, code)), safe=False)
 
 
-def _in_spawned(finding: Finding, tree: Tree, trees: Trees) -> Fix | None:
+def _in_spawned(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
     """The switch again, in the function that the spawned ranks run."""
     statement = tree.statement_at(finding.place.line)
     function = spawned_function(finding.related[0].place, trees) if finding.related else None

@@ -21,25 +21,25 @@ STRANGE = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 @dataclass(slots=True)
-class Block:
+class StatementBlock:
     """Statements one below the other, with one indent; `owner` is the compound statement they belong to."""
 
     indent: str
-    owner: Statement | None
-    statements: list[Statement] = field(default_factory=list)
+    owner: TreeStatement | None
+    statements: list[TreeStatement] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Statement:
+class TreeStatement:
     """A statement from `first` to `last` line; `lead` is the first line of the comments right above it."""
 
     node: cst.BaseStatement
-    block: Block
+    block: StatementBlock
     index: int
     lead: int
     first: int
     last: int
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[StatementBlock] = field(default_factory=list)
 
     def covers(self, line: int) -> bool:
         """Whether a line is one of its own."""
@@ -52,7 +52,7 @@ class Statement:
         return None
 
 
-class Tree:
+class PythonTree:
     """A file that libcst can parse."""
 
     def __init__(self, path: str, text: str, module: cst.Module, ranges: dict[cst.CSTNode, CodeRange]) -> None:
@@ -60,12 +60,12 @@ class Tree:
         self.text = text
         self.lines = text.split("\n")
         self.module = module
-        self.top = Block("", None)
+        self.top = StatementBlock("", None)
         self._ranges = ranges
         self._fill(self.top, module.body)
         self._calls: dict[tuple[int, int], list[cst.Call]] = {}
 
-    def _fill(self, block: Block, body: Sequence[cst.CSTNode]) -> None:
+    def _fill(self, block: StatementBlock, body: Sequence[cst.CSTNode]) -> None:
         for node in body:
             if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 continue
@@ -73,12 +73,12 @@ class Tree:
             decorators = getattr(node, "decorators", ())
             first = min([span.start.line, *(self._ranges[d].start.line for d in decorators)])
             lead = first - _comments_above(self.lines, first, block.indent)
-            statement = Statement(node, block, len(block.statements), lead, first, span.end.line)
+            statement = TreeStatement(node, block, len(block.statements), lead, first, span.end.line)
             block.statements.append(statement)
             for inner in _suites(node):
                 start = self._ranges[inner.body[0]].start if inner.body else None
                 indent = self.lines[start.line - 1][: start.column] if start else ""
-                below = Block(indent, statement)
+                below = StatementBlock(indent, statement)
                 statement.blocks.append(below)
                 self._fill(below, inner.body)
 
@@ -91,14 +91,14 @@ class Tree:
         """The text of a node, as it stands in the file."""
         return self.module.code_for_node(node)
 
-    def statements(self, block: Block | None = None) -> Iterator[Statement]:
+    def statements(self, block: StatementBlock | None = None) -> Iterator[TreeStatement]:
         """All statements of a block and of what stands in it, in source order."""
         for statement in (block or self.top).statements:
             yield statement
             for inner in statement.blocks:
                 yield from self.statements(inner)
 
-    def statement_at(self, line: int) -> Statement | None:
+    def statement_at(self, line: int) -> TreeStatement | None:
         """The innermost statement that covers a line."""
         found = None
         for statement in self.statements():
@@ -106,13 +106,13 @@ class Tree:
                 found = statement
         return found
 
-    def outer(self, statement: Statement) -> Statement:
+    def outer(self, statement: TreeStatement) -> TreeStatement:
         """The statement of the module that a statement stands in."""
         while statement.block.owner is not None:
             statement = statement.block.owner
         return statement
 
-    def function_of(self, statement: Statement) -> Statement | None:
+    def function_of(self, statement: TreeStatement) -> TreeStatement | None:
         """The innermost function that a statement stands in."""
         owner = statement.block.owner
         while owner is not None and not isinstance(owner.node, cst.FunctionDef):
@@ -129,12 +129,12 @@ class Tree:
         found = self._calls.get((place.line, place.column), [])
         return next((c for c in found if self.place(c) == place), found[0] if len(found) == 1 else None)
 
-    def before(self, statement: Statement, code: str) -> Edit:
+    def before(self, statement: TreeStatement, code: str) -> Edit:
         """Lines above a statement and its comments, with its indent."""
         place = Place(self.path, statement.lead, 1, statement.lead, 1)
         return Edit(place, "".join(f"{statement.block.indent}{line}\n" for line in code.split("\n")))
 
-    def after(self, statement: Statement, code: str) -> Edit:
+    def after(self, statement: TreeStatement, code: str) -> Edit:
         """Lines below a statement, with its indent."""
         end = len(self.lines[statement.last - 1]) + 1
         place = Place(self.path, statement.last, end, statement.last, end)
@@ -178,7 +178,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 @lru_cache(maxsize=8)
-def parse(path: str, text: str) -> Tree | None:
+def parse(path: str, text: str) -> PythonTree | None:
     """A file; None where it cannot be parsed, or where its lines cannot be told for sure."""
     if not STRANGE.isdisjoint(text) or "\0" in text:
         return None
@@ -187,7 +187,7 @@ def parse(path: str, text: str) -> Tree | None:
         ranges = wrapper.resolve(PositionProvider)
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, ValueError):
         return None
-    return Tree(path, text, wrapper.module, dict(ranges))
+    return PythonTree(path, text, wrapper.module, dict(ranges))
 
 
 def unsafe(description: str, *edits: Edit | None) -> Fix | None:

@@ -110,7 +110,7 @@ class _OptionWords(_OptionPattern, total=False):
     """Where this is to be seen."""
 
 
-class Option(_OptionWords):
+class CallOption(_OptionWords):
     """A call or assignment that switches on what costs reproducibility."""
 
     names: Names
@@ -147,10 +147,10 @@ class EnvironmentOption(_EnvironmentOptions):
     """The way out."""
 
 
-class Options(Common, total=False):
+class OptionParameters(Common, total=False):
     """`python.options`: options that cost reproducibility."""
 
-    option: list[Option]
+    option: list[CallOption]
     """Calls and assignments."""
     environment: list[EnvironmentOption]
     """Variables."""
@@ -225,7 +225,7 @@ class OptionBuilds(Common, total=False):
 
     fast_math: RegexWithGroup
     """Flags of compilers that trade exactness for speed; the group is the flag."""
-    option: list[Option]
+    option: list[CallOption]
     """Calls and assignments; entries of DeepSpeed's configuration are named `:deepspeed.` and the key."""
 
 

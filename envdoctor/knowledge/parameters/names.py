@@ -9,7 +9,7 @@ from envdoctor.knowledge.parameters.forms import Common
 VerdictKind = Literal["ghost", "not-known", "misnamed", "deprecated", "other-release", "retired", "other-platform"]
 
 
-class Verdicts(Common):
+class NameParameters(Common):
     """`names.verdicts`: settings by what the catalogue says of their names."""
 
     verdicts: list[VerdictKind]

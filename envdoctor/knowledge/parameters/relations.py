@@ -55,7 +55,7 @@ class Meeting(_MeetingOptions):
     """What happens where they meet."""
 
 
-class Code(Common):
+class CodeMeeting(Common):
     """`relations.code`, `relations.idle`: a script says one thing and the program that it starts another."""
 
     code: list[Meeting]

@@ -140,7 +140,7 @@ class _SharedOptions(TypedDict, total=False):
     """Parts of names of calls that show that each rank has data of its own."""
 
 
-class Shared(_SharedOptions):
+class SharedSeed(_SharedOptions):
     """Calls whose seed has to be the same on all ranks."""
 
     names: Names
@@ -207,7 +207,7 @@ class Seeds(Common):
     """Calls that seed from the system where they are given no value."""
     seed_argument: list[SeedArgument]
     """Further calls with a seed among their arguments."""
-    shared: list[Shared]
+    shared: list[SharedSeed]
     """Calls whose seed has to be the same on all ranks."""
     loader: list[Loader]
     """Loaders of data with workers."""

@@ -20,7 +20,7 @@ MANY = {"a string": "strings", "a table": "tables", "a list of strings": "lists 
 """One -> several."""
 
 
-class Record(NamedTuple):
+class TableRecord(NamedTuple):
     """The keys of a table: what each holds, and which there must be."""
 
     types: Mapping[str, Any]
@@ -28,11 +28,11 @@ class Record(NamedTuple):
 
 
 @cache
-def record_of(*kinds: type) -> Record:
+def record_of(*kinds: type) -> TableRecord:
     """The keys of one `TypedDict`, or of several that share a table."""
     required = frozenset[str]().union(*(getattr(kind, "__required_keys__") for kind in kinds))  # noqa: B009
     hints = (get_type_hints(kind, include_extras=True) for kind in kinds)
-    return Record({key: kind for each in hints for key, kind in each.items()}, required)
+    return TableRecord({key: kind for each in hints for key, kind in each.items()}, required)
 
 
 def check_parameters(codes: Sequence[str], parameters: Mapping[str, Any], where: str) -> None:
@@ -59,7 +59,7 @@ class Checker:
         """The error at a key."""
         return RuleKeyError(self.where, key, said)
 
-    def table(self, table: Mapping[str, Any], record: Record, key: Key) -> None:
+    def table(self, table: Mapping[str, Any], record: TableRecord, key: Key) -> None:
         """Check all keys of a table, in the order in which they stand, and then whether one is missing."""
         for name, value in table.items():
             if name not in record.types:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from envdoctor.core.target import Platform, Reason, Target
 from envdoctor.core.versions import agreed, at_least
-from envdoctor.knowledge.targets.table import Table, table
+from envdoctor.knowledge.targets.table import TargetTable, table
 
 Conflict = tuple[Reason, Reason]
 Staged = tuple[int, Reason]
@@ -29,7 +29,7 @@ def combine(reasons: Sequence[Reason]) -> Target:
     return combine_stages([reasons])
 
 
-def combine_stages(stages: Sequence[Sequence[Reason]], knowledge: Table | None = None) -> Target:
+def combine_stages(stages: Sequence[Sequence[Reason]], knowledge: TargetTable | None = None) -> Target:
     """What reasons say together, those of earlier stages first."""
     known = knowledge or table()
     platform, conflicts = _platform(stages, known)
@@ -60,7 +60,7 @@ def _gpus(meant: Sequence[Staged]) -> tuple[str, ...]:
     return found if len(found) <= MOST_GPUS else ()
 
 
-def _platform(stages: Sequence[Sequence[Reason]], known: Table) -> tuple[Platform | None, list[Conflict]]:
+def _platform(stages: Sequence[Sequence[Reason]], known: TargetTable) -> tuple[Platform | None, list[Conflict]]:
     """The platform by the first stage that says anything; a stage that contradicts itself ends the search.
 
     What nearer stages lean to, without being sure, chooses among the platforms of a later one.
@@ -78,7 +78,7 @@ def _platform(stages: Sequence[Sequence[Reason]], known: Table) -> tuple[Platfor
     return None, []
 
 
-def _leaning(reasons: Sequence[Reason], known: Table) -> Platform | None:
+def _leaning(reasons: Sequence[Reason], known: TargetTable) -> Platform | None:
     """The one platform that all reasons speak for, each too weak to decide alone and some more than a mention.
 
     A variable of one vendor is a mention here: what runs on several platforms sets those of all of them.
@@ -143,7 +143,7 @@ def _line(reason: Reason) -> tuple[str, int]:
 
 
 def _versions(
-    usable: Sequence[Staged], platform: Platform | None, known: Table
+    usable: Sequence[Staged], platform: Platform | None, known: TargetTable
 ) -> tuple[dict[str, str], list[Conflict]]:
     """Versions of the libraries a program uses: stated by wheels and images, derived from them, then the system's."""
     holds: Sequence[str] = known.data["holds"]
@@ -251,7 +251,7 @@ def _derive(
     winners: Mapping[str, Winner],
     bundled: Sequence[Reason],
     platform: Platform | None,
-    known: Table,
+    known: TargetTable,
 ) -> None:
     """Adds what follows from the torch wheel: NCCL of its CUDA build, RCCL and MIOpen of its ROCm."""
     if platform == "rocm":
@@ -272,7 +272,7 @@ def _derive(
                 versions.setdefault(key, row[key])
 
 
-def _derive_rocm(versions: dict[str, str], platform: Platform | None, known: Table) -> None:
+def _derive_rocm(versions: dict[str, str], platform: Platform | None, known: TargetTable) -> None:
     """RCCL (by its NCCL base) and MIOpen of a ROCm release."""
     if platform == "rocm" and "rocm" in versions:
         for key, value in known.rocm_release(versions["rocm"]).items():
@@ -305,7 +305,7 @@ def _minimums(usable: Sequence[Staged]) -> dict[str, str]:
     return found
 
 
-def filled(target: Target, knowledge: Table | None = None) -> Target:
+def filled(target: Target, knowledge: TargetTable | None = None) -> Target:
     """A given target with the versions that follow from it by the tables (`--target` names no file)."""
     known = knowledge or table()
     versions = dict(target.versions)

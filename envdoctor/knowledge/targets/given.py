@@ -9,7 +9,7 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.target import Platform, Target, TargetError
 from envdoctor.core.versions import from_cu
 from envdoctor.knowledge.targets.combine import filled
-from envdoctor.knowledge.targets.table import Table, table
+from envdoctor.knowledge.targets.table import TargetTable, table
 
 ITEM = regex(r"([a-z][a-z_]*(?:-[a-z][a-z_]*)*)(?:(?:==|=|-|)v?(\d[\w.+]*))?")
 CUDA_TAG = regex(r"cu(\d{2,3})")
@@ -42,7 +42,7 @@ def parse_target(text: str) -> Target:
     return filled(Target(next(iter(platforms), None), versions, tuple(dict.fromkeys(gpus)), (), ()))
 
 
-def _item(item: str, known: Table) -> tuple[str, str, str]:
+def _item(item: str, known: TargetTable) -> tuple[str, str, str]:
     """Component, version and GPU architecture of one part; what it does not name is empty."""
     if gpu := known.gpu(item):
         return "", "", gpu
@@ -57,7 +57,7 @@ def _item(item: str, known: Table) -> tuple[str, str, str]:
     return name, found[2] or "", ""
 
 
-def _not_known(item: str, known: Table) -> str:
+def _not_known(item: str, known: TargetTable) -> str:
     """What is wrong with a part, what is allowed, and the closest name if there is one."""
     import difflib
 

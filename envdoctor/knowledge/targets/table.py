@@ -49,7 +49,7 @@ class Hint:
 
 
 @dataclass(slots=True)
-class Kind:
+class FileKind:
     """A kind of file: which hints it can hold and how its text is read."""
 
     name: str
@@ -62,7 +62,7 @@ class Kind:
         return bool(self.data.get(key))
 
 
-class Names:
+class HintNames:
     """Shell patterns for names. Nearly all are a name, or one star with a beginning and an end around it: these are
     compared as text, since compiling them as expressions took a tenth of the scan of one file."""
 
@@ -85,24 +85,24 @@ class Names:
 
 
 @dataclass(slots=True)
-class Table:
+class TargetTable:
     """Everything under `rules/targets/`, with the look-ups that inference needs."""
 
     data: Mapping[str, Any]
     hints: tuple[Hint, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FileKind, ...]
     file_names: tuple[Hint, ...] = ()
     """Hints for the names of files in place of their text."""
-    _names: list[tuple[Names, bool, Kind]] = field(default_factory=list)
-    _kinds: dict[str, Kind | None] = field(default_factory=dict)
+    _names: list[tuple[HintNames, bool, FileKind]] = field(default_factory=list)
+    _kinds: dict[str, FileKind | None] = field(default_factory=dict)
 
-    def kind_named(self, path: str) -> Kind | None:
+    def kind_named(self, path: str) -> FileKind | None:
         """The kind of a file by its name; None where it holds no hints."""
         if path not in self._kinds:
             self._kinds[path] = self._kind_by_pattern(path.lower())
         return self._kinds[path]
 
-    def _kind_by_pattern(self, path: str) -> Kind | None:
+    def _kind_by_pattern(self, path: str) -> FileKind | None:
         if path.endswith(tuple(self.data["prose"])):
             return None
         lowered = path.split("/")
@@ -112,7 +112,7 @@ class Table:
                 return kind
         return None
 
-    def kind_of(self, path: str, text: str) -> Kind | None:
+    def kind_of(self, path: str, text: str) -> FileKind | None:
         """The kind of a file by its name, or by its first line where the name says nothing (`job.template`)."""
         found = self.kind_named(path)
         if found is None and text.startswith("#!") and not path.lower().endswith(tuple(self.data["prose"])):
@@ -121,13 +121,13 @@ class Table:
             found = next((kind for kind in self.kinds if kind.name == wanted), None)
         return found
 
-    def _name_patterns(self) -> list[tuple[Names, bool, Kind]]:
+    def _name_patterns(self) -> list[tuple[HintNames, bool, FileKind]]:
         if not self._names:
             for kind in self.kinds:
                 for with_folder in (False, True):
                     names = [n for n in kind.data["names"] if ("/" in n) is with_folder]
                     if names:
-                        self._names.append((Names(names), with_folder, kind))
+                        self._names.append((HintNames(names), with_folder, kind))
         return self._names
 
     def cuda_wheel(self, torch: str) -> Mapping[str, Any] | None:
@@ -190,7 +190,7 @@ class Table:
 
 
 @lru_cache(maxsize=1)
-def table() -> Table:
+def table() -> TargetTable:
     """The table that comes with envdoctor."""
     return table_from(load_compiled("targets", "targets", _build))
 
@@ -201,7 +201,7 @@ def _build(paths: list[Path]) -> dict[str, Any]:
     return build(paths)
 
 
-def table_from(data: Mapping[str, Any]) -> Table:
+def table_from(data: Mapping[str, Any]) -> TargetTable:
     """A table from what `targets_data.build` made."""
     ranks = {entry["name"]: (rank, entry["kind"] == "plain") for rank, entry in enumerate(data["order"])}
     hints = tuple(Hint(entry, *ranks[entry["order"]]) for entry in data["hints"])
@@ -209,6 +209,6 @@ def table_from(data: Mapping[str, Any]) -> Table:
     for entry in data["kinds"]:
         families = set(entry["families"])
         mine = tuple(h for h in hints if h.family in families and entry["name"] in h.data.get("kinds", [entry["name"]]))
-        kinds.append(Kind(entry["name"], mine, frozenset(entry.get("softer", ())), entry))
+        kinds.append(FileKind(entry["name"], mine, frozenset(entry.get("softer", ())), entry))
     names = tuple(Hint(entry, *ranks[entry["order"]]) for entry in data["file-names"])
-    return Table(data, hints, tuple(kinds), names)
+    return TargetTable(data, hints, tuple(kinds), names)

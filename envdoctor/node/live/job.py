@@ -26,7 +26,7 @@ OWN = re.compile(r"RANK|LOCAL_?ID|PROCID|NODEID|TASK_PID|VISIBLE_DEVICES|VISIBLE
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class JobProcess:
     """A process as /proc shows it. `libraries`: GPU libraries that it has mapped."""
 
     pid: int
@@ -74,10 +74,10 @@ def descendants(tree: Mapping[int, int], pid: int) -> list[int]:
     return found
 
 
-def read_process(files: NodeFiles, pid: int, parent: int) -> Process:
+def read_process(files: NodeFiles, pid: int, parent: int) -> JobProcess:
     """The process; what may not be read is empty."""
     libraries = tuple(path for path in read_mapped(files, f"/proc/{pid}") if GPU_LIBRARY.search(path))
-    return Process(pid, parent, read_environment(files, f"/proc/{pid}"), libraries)
+    return JobProcess(pid, parent, read_environment(files, f"/proc/{pid}"), libraries)
 
 
 def telling(environments: Sequence[Mapping[str, str]]) -> str:
@@ -90,7 +90,7 @@ def identity(environment: Mapping[str, str]) -> tuple[str | None, ...]:
     return tuple(environment.get(name) for name in IDENTITY)
 
 
-def members(files: NodeFiles, pid: int) -> tuple[str, list[Process]]:
+def members(files: NodeFiles, pid: int) -> tuple[str, list[JobProcess]]:
     """(variable that numbers the ranks, processes of the job that have it) around a rank, or below a launcher."""
     tree = parents(files)
     below = [read_process(files, child, tree[child]) for child in descendants(tree, pid)]
@@ -106,12 +106,12 @@ def members(files: NodeFiles, pid: int) -> tuple[str, list[Process]]:
     return name, [own, *same]
 
 
-def one_for_each_rank(name: str, processes: Sequence[Process]) -> dict[int, Process]:
+def one_for_each_rank(name: str, processes: Sequence[JobProcess]) -> dict[int, JobProcess]:
     """Rank -> the process that does its work: the topmost with a GPU library, else the topmost.
 
     A wrapper script and workers of data loaders have the rank's environment too.
     """
-    found: dict[int, Process] = {}
+    found: dict[int, JobProcess] = {}
     for number in sorted({int(process.environment[name]) for process in processes}):
         mine = [process for process in processes if int(process.environment[name]) == number]
         working = [process for process in mine if process.libraries] or mine

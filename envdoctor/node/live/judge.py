@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import Context, UnitContext
+from envdoctor.checks.context import FileContext, UnitContext
 from envdoctor.checks.shared import Shared
 from envdoctor.core.facts import FileFacts, Launch, Scope, Setting
 from envdoctor.core.findings import SEVERITIES, Finding
@@ -37,7 +37,7 @@ class Judge:
         """(findings with the worst first, target, level) of an examined node."""
         target, level = target_of(node), level_of(self.level, node.facts.settings)
         facts = FileFacts("/proc/self/environ", "process", settings=node.facts.settings)
-        context = Context(facts, target, Shared(self.catalog), observations=node.facts.observations)
+        context = FileContext(facts, target, Shared(self.catalog), observations=node.facts.observations)
         observed: list[Finding] = []
         settings: list[Finding] = []
         for rule in self.rules:

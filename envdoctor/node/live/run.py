@@ -22,13 +22,13 @@ from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.libraries.library import library_file
 from envdoctor.node.probes.node import examine
 from envdoctor.node.probes.report import Node
-from envdoctor.node.probes.runner import RecordedRunner, Runner, SystemRunner
+from envdoctor.node.probes.runner import CommandRunner, RecordedRunner, SystemRunner
 
 EXEC_ONLY = "the environment is that of process {} at its exec; what the program set later does not show there"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LiveRequest:
     """What is asked for. `rules`: None for all. `root` is the machine, or a container's root file system."""
 
     recorded: Path | None = None
@@ -42,7 +42,7 @@ class Request:
     told: Callable[[ProbeStatus], None] | None = None
 
 
-def examine_node(request: Request) -> Examination:
+def examine_node(request: LiveRequest) -> Examination:
     """Examine and judge. Raises `UserError` where what was asked for cannot be done."""
     begin = time.monotonic()
     catalog = load_catalog()
@@ -71,7 +71,7 @@ def examine_node(request: Request) -> Examination:
     return result
 
 
-def find_job(request: Request, known: Callable[[str], bool]) -> jobs.Job:
+def find_job(request: LiveRequest, known: Callable[[str], bool]) -> jobs.Job:
     """The job of the process that was named."""
     files = NodeFiles(request.root)
     assert request.pid is not None
@@ -82,12 +82,12 @@ def find_job(request: Request, known: Callable[[str], bool]) -> jobs.Job:
     return jobs.find_job(files, request.pid, known)
 
 
-def look(request: Request, job: jobs.Job | None, known: Callable[[str], bool]) -> tuple[Node, Runner]:
+def look(request: LiveRequest, job: jobs.Job | None, known: Callable[[str], bool]) -> tuple[Node, CommandRunner]:
     """The node, examined, and the runner that it was examined through."""
     root, runner = request.root, SystemRunner() if request.recorded is None else None
     if request.recorded is not None:
         root = recorded_root(request.recorded)
-    used: Runner = runner or RecordedRunner(root.parent / "commands")
+    used: CommandRunner = runner or RecordedRunner(root.parent / "commands")
     files = NodeFiles(root, keep=request.record is not None)
     node = examine(
         root, used, request.depth, process_id=str(job.examined) if job else "self", known=known,
@@ -110,7 +110,7 @@ def recorded_root(folder: Path) -> Path:
     return folder / "root"
 
 
-def name_of(request: Request, root: Path) -> str:
+def name_of(request: LiveRequest, root: Path) -> str:
     """Name of the node: the host's, or for a recorded one the name that its node.toml gives, else its folder's."""
     if request.recorded is None:
         return platform.node()
@@ -121,7 +121,7 @@ def name_of(request: Request, root: Path) -> str:
     return told if isinstance(told, str) and told else request.recorded.resolve().name
 
 
-def hash_library(node: Node, request: Request) -> None:
+def hash_library(node: Node, request: LiveRequest) -> None:
     """The SHA-256 of the library in use: its release alone does not identify a build. Too slow for a job's prolog."""
     from envdoctor.node.live.target import library_in_use
 
@@ -133,7 +133,7 @@ def hash_library(node: Node, request: Request) -> None:
 
 
 def write_record(
-    request: Request, node: Node, runner: Runner, job: jobs.Job | None, known: Callable[[str], bool]
+    request: LiveRequest, node: Node, runner: CommandRunner, job: jobs.Job | None, known: Callable[[str], bool]
 ) -> None:
     """Write the recorded tree."""
     from envdoctor.node.recording.record import record
@@ -148,7 +148,7 @@ def write_record(
         raise UserError(f"--record {request.record}: cannot be written: {error.strerror}") from error
 
 
-def source(request: Request) -> str:
+def source(request: LiveRequest) -> str:
     """What was examined, in words."""
     if request.recorded is not None:
         return f"recorded in {request.recorded}"
@@ -165,7 +165,7 @@ def probe_lines(rules: Sequence[Rule], platform: str | None) -> dict[str, str]:
     return lines
 
 
-def notes(request: Request, job: jobs.Job | None) -> list[str]:
+def notes(request: LiveRequest, job: jobs.Job | None) -> list[str]:
     """What a reader has to know of how this was found out."""
     found = []
     if job is not None:

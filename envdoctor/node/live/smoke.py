@@ -25,12 +25,12 @@ from envdoctor.node.smoke.compare import golden
 from envdoctor.node.smoke.compare.agreement import agreements, blindness
 from envdoctor.node.smoke.compare.matrix import matrix, render
 from envdoctor.node.smoke.export import session_data
-from envdoctor.node.smoke.run.runner import Setup, Tracing
+from envdoctor.node.smoke.run.runner import SmokeSetup, Tracing
 from envdoctor.node.smoke.run.session import Session, run_smoke
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SmokeOptions:
     """How the smoke test is run: `save` and `against` are files of golden hashes."""
 
     cpu: bool = False
@@ -41,7 +41,7 @@ class Options:
     told: Callable[[str], None] = lambda _: None
 
 
-def add_smoke_test(examination: Examination, options: Options) -> Session:
+def add_smoke_test(examination: Examination, options: SmokeOptions) -> Session:
     """Run the test and put verdicts, confirmations and experiments into the examination."""
     catalog, rulebook = load_catalog(), load_rulebook()
     settings = [*examination.node.facts.settings, *examination.script_settings]
@@ -52,7 +52,7 @@ def add_smoke_test(examination: Examination, options: Options) -> Session:
             examination.findings, settings, catalog, examination.level, thorough=options.thorough,
             trace=tracing is not None, facts=facts_of(examination),
         )  # fmt: skip
-        setup = Setup((interpreter(examination),), dict(os.environ), options.cpu, tracing)
+        setup = SmokeSetup((interpreter(examination),), dict(os.environ), options.cpu, tracing)
         session = run_smoke(request, setup, progress=options.told)
     found = joined.confirmed(examination.findings, session.confirmations)
     found += joined.verdict_findings(session, rulebook, examination.node.name)
@@ -113,7 +113,7 @@ def save(path: Path, session: Session) -> None:
         raise UserError(f"--save {path}: cannot be written: {error.strerror}") from error
 
 
-def told(session: Session, kept: Mapping[str, Any] | None, options: Options) -> str:
+def told(session: Session, kept: Mapping[str, Any] | None, options: SmokeOptions) -> str:
     """What a person reads of the session: the matrix, what was compared, and what it does not exercise."""
     if session.node is None:
         return f"the smoke test could not run: {session.message}"

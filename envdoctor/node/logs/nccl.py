@@ -67,7 +67,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LoggedRead:
     """The library read a variable. `value` is what it understood: a word given for a number reads as 0."""
 
     name: str
@@ -139,7 +139,7 @@ class DebugLog:
 
     path: str
     components: list[Component] = field(default_factory=list)
-    reads: list[Read] = field(default_factory=list)
+    reads: list[LoggedRead] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
@@ -289,7 +289,9 @@ def add_message(log: DebugLog, message: str, place: Place, origin: Origin | None
     """Add one INFO message, if it is of a kind that matters."""
     if found := READ.search(message):
         value = found["value"]
-        log.reads.append(Read(found["name"], value[:-1] if re.fullmatch(r"-?\d+\.", value) else value, place, origin))
+        log.reads.append(
+            LoggedRead(found["name"], value[:-1] if re.fullmatch(r"-?\d+\.", value) else value, place, origin)
+        )
     elif " Bytes -> Algo " in message:
         add_choice(log, CHOICE.match(message), place, origin)
     elif found := OPERATION.match(message):

@@ -12,7 +12,7 @@ from envdoctor.core.records import replace
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.keys import Scalar, fits
 from envdoctor.node.probes.libraries.library import LibraryFile, library_file
-from envdoctor.node.probes.runner import CommandResult, Runner
+from envdoctor.node.probes.runner import CommandResult, CommandRunner
 
 Status = Literal["ok", "absent", "failed", "skipped"]
 Depth = Literal["files", "torch"]
@@ -80,7 +80,7 @@ class Facts:
 class Future:
     """A helper that runs in the background."""
 
-    def __init__(self, runner: Runner, argv: Sequence[str], timeout: float) -> None:
+    def __init__(self, runner: CommandRunner, argv: Sequence[str], timeout: float) -> None:
         self._answers: list[CommandResult] = []
         self._thread = Thread(target=lambda: self._answers.append(runner.run(argv, timeout)), daemon=True)
         self._thread.start()
@@ -92,11 +92,11 @@ class Future:
 
 
 @dataclass(slots=True)
-class View:
+class NodeView:
     """What a probe sees of a node, and the facts it states."""
 
     files: NodeFiles
-    runner: Runner
+    runner: CommandRunner
     facts: Facts
     process: str = "self"
     """Folder below /proc of the process that is examined."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.process import setting
 
@@ -61,7 +61,7 @@ def names_read(kind: str, version: int | None) -> str:
     return "nccl" if old else kind
 
 
-def conf_files(view: View, kind: str, version: int | None, uid: int | None) -> list[ConfFile]:
+def conf_files(view: NodeView, kind: str, version: int | None, uid: int | None) -> list[ConfFile]:
     """The conf files on the node, those that are read first, in the order in which the library reads them."""
     home = home_of(view.files, view.environment.get("HOME", ""), uid, version)
     named = view.environment.get("NCCL_CONF_FILE", "")
@@ -75,7 +75,7 @@ def conf_files(view: View, kind: str, version: int | None, uid: int | None) -> l
     return [ConfFile(path, state) for path, state in chain if path.startswith("/") and view.files.exists(path)]
 
 
-def conf_probe(view: View, kind: str, version: int | None, uid: int | None) -> None:
+def conf_probe(view: NodeView, kind: str, version: int | None, uid: int | None) -> None:
     """Settings of the conf files, in the library's own order. Raises `Absent` where there is none."""
     files = conf_files(view, kind, version, uid) if kind else []
     if not files:
@@ -89,7 +89,7 @@ def conf_probe(view: View, kind: str, version: int | None, uid: int | None) -> N
             take_settings(view, file.path, parse_conf(text))
 
 
-def take_settings(view: View, path: str, lines: Sequence[tuple[str, str, int]]) -> None:
+def take_settings(view: NodeView, path: str, lines: Sequence[tuple[str, str, int]]) -> None:
     """One setting a line; each counts only where nothing before it set the variable, hence `default`."""
     for name, value, number in lines:
         if view.known(name):

@@ -14,14 +14,14 @@ from envdoctor.node.probes import conf, process
 from envdoctor.node.probes.amd import kfd, miopen, rocm
 from envdoctor.node.probes.amd import sysfs as amd_sysfs
 from envdoctor.node.probes.amd import tools as amd_tools
-from envdoctor.node.probes.base import Absent, Depth, Facts, ProbeFailed, ProbeStatus, Status, View
+from envdoctor.node.probes.base import Absent, Depth, Facts, NodeView, ProbeFailed, ProbeStatus, Status
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host import acs, driver, gpus, host, permissions
 from envdoctor.node.probes.libraries import ccl, plugins
 from envdoctor.node.probes.nvidia import devices as nvidia
 from envdoctor.node.probes.parts import Torch
 from envdoctor.node.probes.report import HIP_RUNTIME, Node, install_of
-from envdoctor.node.probes.runner import Runner
+from envdoctor.node.probes.runner import CommandRunner
 from envdoctor.node.probes.torch import probe as torch_probe
 from envdoctor.node.probes.torch import pythons  # fmt: skip
 from envdoctor.node.recording.recorded import read_recorded
@@ -34,7 +34,7 @@ GPU_LIBRARY = re.compile(
 )
 """Mapped libraries that tell which GPU software a process uses."""
 
-Work = Callable[["State"], str | None]
+Work = Callable[["ExaminationState"], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Probe:
 
 
 @dataclass(slots=True)
-class State:
+class ExaminationState:
     """What a step sees: the node's files and helpers, and what the steps before it found."""
 
-    view: View
+    view: NodeView
     node: Node
     interpreter: str = ""
 
@@ -63,7 +63,7 @@ class State:
 
 def examine(
     root: Path,
-    runner: Runner,
+    runner: CommandRunner,
     depth: Depth,
     *,
     process_id: str = "self",
@@ -80,13 +80,15 @@ def examine(
     is: a probe that fails is a `ProbeStatus`.
     """
     files = files or NodeFiles(root)
-    view = View(files, runner, Facts(name), process_id, known=known)
+    view = NodeView(files, runner, Facts(name), process_id, known=known)
     view.environment = process.read_environment(files, view.proc)
     view.mapped = process.read_mapped(files, view.proc)
     kept = read_recorded(files.root)
     view.site_packages = kept.site_packages or pythons.site_packages(view, interpreter)
     view.recorded_libraries = kept.libraries
-    state = State(view, Node(name, files=files, facts=view.facts, site_packages=list(view.site_packages)), interpreter)
+    state = ExaminationState(
+        view, Node(name, files=files, facts=view.facts, site_packages=list(view.site_packages)), interpreter
+    )
     for probe in (*BEFORE, *AFTER):
         if probe is AFTER[0]:
             settle(state)
@@ -103,7 +105,7 @@ def skipped(probe: Probe) -> ProbeStatus:
     return ProbeStatus(probe.name, "skipped", "only the files were asked for")
 
 
-def attempt(probe: Probe, state: State) -> ProbeStatus:
+def attempt(probe: Probe, state: ExaminationState) -> ProbeStatus:
     """Run one probe in a thread: a file system or driver that hangs must not hold the rest."""
     own = replace(state, view=replace(state.view, facts=Facts(state.node.name)))
     outcome: list[tuple[Status, str]] = []
@@ -119,7 +121,7 @@ def attempt(probe: Probe, state: State) -> ProbeStatus:
     return ProbeStatus(probe.name, *outcome[0], seconds)
 
 
-def ended(work: Work, state: State) -> tuple[Status, str]:
+def ended(work: Work, state: ExaminationState) -> tuple[Status, str]:
     """How the work of a probe ended."""
     try:
         why = work(state) or ""
@@ -132,7 +134,7 @@ def ended(work: Work, state: State) -> tuple[Status, str]:
     return "ok", why
 
 
-def settle(state: State) -> None:
+def settle(state: ExaminationState) -> None:
     """Before the second half: what a fresh torch has mapped counts where the examined process has no torch."""
     view, mapped = state.view, state.report.get("mapped")
     if isinstance(mapped, list) and not any("/libtorch" in p or HIP_RUNTIME in p for p in view.mapped):
@@ -151,31 +153,31 @@ def vendor_of(node: Node, torch: Torch | None) -> str:
 # The steps. Each takes over what its probe returns; a text says what is lacking although the probe did not fail.
 
 
-def _environment(state: State) -> None:
+def _environment(state: ExaminationState) -> None:
     view = state.view
     named = view.environment.get("ROCM_PATH") or view.environment.get("ROCM_HOME")
     state.node.rocm_path_env = view.files.resolve(named) if named else None
     process.environment_probe(view)
 
 
-def _container(state: State) -> None:
+def _container(state: ExaminationState) -> None:
     state.node.container = host.container_probe(state.view)
 
 
-def _torch_files(state: State) -> None:
+def _torch_files(state: ExaminationState) -> None:
     state.node.torch = torch_probe.torch_files_probe(state.view, state.view.site_packages)
 
 
-def _kfd(state: State) -> None:
+def _kfd(state: ExaminationState) -> None:
     node = state.node
     node.devices, node.links, node.gpu.all_xgmi, _ = kfd.kfd_probe(state.view)
 
 
-def _cards(state: State) -> None:
+def _cards(state: ExaminationState) -> None:
     state.node.devices = amd_sysfs.sysfs_probe(state.view, state.node.devices)
 
 
-def _nvidia(state: State) -> str:
+def _nvidia(state: ExaminationState) -> str:
     node, view = state.node, state.view
     nvml = pythons.interpreter_with(view.files, view.site_packages, "pynvml.py")
     answer = nvidia.nvidia_probe(view, nvml)
@@ -186,40 +188,40 @@ def _nvidia(state: State) -> str:
     return answer.why
 
 
-def _cuda(state: State) -> None:
+def _cuda(state: ExaminationState) -> None:
     source = state.node.devices[0].source if state.node.devices else nvidia.PROC
     state.node.cuda = nvidia.cuda_probe(state.view, state.node.driver_cuda, source)
 
 
-def _driver(state: State) -> None:
+def _driver(state: ExaminationState) -> None:
     node = state.node
     node.vendor = vendor_of(node, node.torch)
     node.driver = driver.driver_probe(state.view, node.vendor)
     node.vendor = node.vendor or {"amdgpu": "amd", "nvidia": "nvidia"}[node.driver.name]
 
 
-def _rocm(state: State) -> None:
+def _rocm(state: ExaminationState) -> None:
     state.node.rocm = rocm.rocm_probe(state.view, state.view.site_packages)
 
 
-def _permissions(state: State) -> None:
+def _permissions(state: ExaminationState) -> None:
     node = state.node
     node.gpu.usable = permissions.permissions_probe(state.view, node.host, node.vendor, node.devices)
 
 
-def _torch_child(state: State) -> None:
+def _torch_child(state: ExaminationState) -> None:
     state.node.torch = torch_probe.torch_child_probe(state.view, state.node.torch, state.interpreter)
 
 
-def _rocminfo(state: State) -> None:
+def _rocminfo(state: ExaminationState) -> None:
     amd_tools.rocminfo_probe(state.view, state.node.gpu) if state.node.vendor == "amd" else no_amd()
 
 
-def _amd_smi(state: State) -> None:
+def _amd_smi(state: ExaminationState) -> None:
     amd_tools.amd_smi_probe(state.view, state.node.driver) if state.node.vendor == "amd" else no_amd()
 
 
-def _rocm_smi(state: State) -> None:
+def _rocm_smi(state: ExaminationState) -> None:
     amd_tools.rocm_smi_probe(state.view, state.node.devices) if state.node.vendor == "amd" else no_amd()
 
 
@@ -228,7 +230,7 @@ def no_amd() -> None:
     raise Absent("no GPU of AMD")
 
 
-def _gpus(state: State) -> None:
+def _gpus(state: ExaminationState) -> None:
     node = state.node
     gpus.summarise(node.gpu, node.devices)
     gpus.state(state.view, node.gpu, node.devices, node.devices[0].source if node.devices else "/sys/class")
@@ -236,17 +238,17 @@ def _gpus(state: State) -> None:
         raise Absent("no GPU")
 
 
-def _ccl(state: State) -> None:
+def _ccl(state: ExaminationState) -> None:
     node, view = state.node, state.view
     node.ccl, node.libraries = ccl.ccl_probe(view, node.torch, node.vendor)
 
 
-def _plugins(state: State) -> None:
+def _plugins(state: ExaminationState) -> None:
     folders = {path.rpartition("/")[0] for path in state.node.libraries}
     plugins.plugins_probe(state.view, sorted(folders))
 
 
-def _conf(state: State) -> None:
+def _conf(state: ExaminationState) -> None:
     node = state.node
     identity = permissions.read_identity(state.view.files, state.view.proc)
     kind = (node.ccl.kind if node.ccl else "") or {"amd": "rccl", "nvidia": "nccl"}.get(node.vendor, "")
@@ -254,12 +256,12 @@ def _conf(state: State) -> None:
     conf.conf_probe(state.view, kind, version, identity.uid if identity else None)
 
 
-def _miopen(state: State) -> None:
+def _miopen(state: ExaminationState) -> None:
     node = state.node
     node.miopen = miopen.miopen_probe(state.view, node.rocm, node.torch.report if node.torch else {})
 
 
-def _process(state: State) -> None:
+def _process(state: ExaminationState) -> None:
     node, facts, maps = state.node, state.view.facts, f"{state.view.proc}/maps"
     for root in dict.fromkeys(filter(None, (install_of(path, node) for path in node.mapped if "torch" not in path))):
         facts.observe("process.rocm_root", root, maps, detail=root)
@@ -272,7 +274,7 @@ def _process(state: State) -> None:
         raise Absent("no GPU library in the examined process")
 
 
-def _pairing(state: State) -> None:
+def _pairing(state: ExaminationState) -> None:
     driver.pairing_probe(state.view, state.node.driver, user_space(state.node))
 
 
@@ -288,7 +290,7 @@ def user_space(node: Node) -> dict[str, str]:
     return used
 
 
-def _acs(state: State) -> None:
+def _acs(state: ExaminationState) -> None:
     if not state.node.devices:
         raise Absent("no GPU")
     acs.acs_probe(state.view)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.facts import Channel, Op, Setting, Value
-from envdoctor.node.probes.base import Absent, Facts, ProbeFailed, View
+from envdoctor.node.probes.base import Absent, Facts, NodeView, ProbeFailed
 from envdoctor.node.probes.files import NodeFiles
 
 FAMILIES = (
@@ -82,7 +82,7 @@ def state_settings(facts: Facts, environment: Mapping[str, str], path: str, name
         )
 
 
-def environment_probe(view: View) -> None:
+def environment_probe(view: NodeView) -> None:
     """Settings of the process, of known names only."""
     path = f"{view.proc}/environ"
     if not view.environment:

@@ -56,7 +56,7 @@ class CommandResult:
         return f"{name} ended with status {self.rc}{': ' + line[:200] if line else ''}" if self.rc else ""
 
 
-class Runner(Protocol):
+class CommandRunner(Protocol):
     """What probes need of the outside: run a helper, and what earlier communicator runs on the node printed."""
 
     def run(self, argv: Sequence[str], timeout: float) -> CommandResult:

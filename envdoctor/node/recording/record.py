@@ -47,7 +47,7 @@ def record(
     files = node.files
     if files is None or not files.keep:
         raise ValueError("the node was examined without keeping its files")
-    tree = Tree(folder / "root", redact, f"/proc/{process_id}/", trims(known, user_number(files, process_id)))
+    tree = RecordedTree(folder / "root", redact, f"/proc/{process_id}/", trims(known, user_number(files, process_id)))
     tree.folder.mkdir(parents=True, exist_ok=True)
     tree.write_files(files)
     write_links(folder, tree, files)
@@ -111,7 +111,7 @@ def without_members(line: str) -> str:
     return ":".join([*line.split(":")[:3], ""])
 
 
-class Tree:
+class RecordedTree:
     """The `root/` folder of a recording."""
 
     def __init__(self, folder: Path, redact: Redactor, proc: str, trims: Mapping[str, Trim]) -> None:
@@ -152,7 +152,7 @@ class Tree:
         return (self.redact.addresses(redacted) if name.endswith("/environ") else redacted).encode()
 
 
-def write_links(folder: Path, tree: Tree, files: NodeFiles) -> None:
+def write_links(folder: Path, tree: RecordedTree, files: NodeFiles) -> None:
     """Every link that was followed, as a link and in `links.tsv`; targets are made relative."""
     rows = []
     for path, target in sorted(files.links.items()):

@@ -14,8 +14,8 @@ from typing import cast, get_args
 from envdoctor.node.smoke.compare import agreement, golden
 from envdoctor.node.smoke.compare.matrix import matrix, render
 from envdoctor.node.smoke.export import session_data
-from envdoctor.node.smoke.model import Kind, Level, Request, Suspect
-from envdoctor.node.smoke.run.runner import Setup
+from envdoctor.node.smoke.model import Kind, Level, SmokeRequest, Suspect
+from envdoctor.node.smoke.run.runner import SmokeSetup
 from envdoctor.node.smoke.run.session import Session, run_smoke
 
 
@@ -83,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, stop)
     settings = dict(item.split("=", 1) for item in options.setting)
     suspects = tuple(suspect(item) for item in options.suspect)
-    request = Request(settings, suspects, options.level, options.thorough, sha256=options.sha256)
-    session = run_smoke(request, Setup((options.python,), cpu=options.cpu))
+    request = SmokeRequest(settings, suspects, options.level, options.thorough, sha256=options.sha256)
+    session = run_smoke(request, SmokeSetup((options.python,), cpu=options.cpu))
     print(json.dumps(session_data(session), indent=1) if options.json else text_report(session))
     if session.node is None:
         return 2

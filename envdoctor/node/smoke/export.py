@@ -8,7 +8,7 @@ from typing import Any
 from envdoctor.node.smoke.compare.agreement import agreements, blindness
 from envdoctor.node.smoke.compare.confirm import choices
 from envdoctor.node.smoke.compare.matrix import matrix
-from envdoctor.node.smoke.model import RankResult, Result
+from envdoctor.node.smoke.model import ExperimentResult, RankResult
 from envdoctor.node.smoke.run.session import Session
 
 
@@ -34,7 +34,7 @@ def session_data(session: Session) -> dict[str, Any]:
     }
 
 
-def result_data(result: Result) -> dict[str, Any]:
+def result_data(result: ExperimentResult) -> dict[str, Any]:
     """One experiment, its environment, and what its log shows."""
     log = result.log
     return {

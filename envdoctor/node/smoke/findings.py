@@ -9,8 +9,8 @@ from envdoctor.core.findings import Confirmation, Finding
 from envdoctor.core.records import replace
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.rulebook import Rulebook
-from envdoctor.node.smoke.model import Confirmation as Answer
-from envdoctor.node.smoke.model import Kind, Level, Request, Suspect
+from envdoctor.node.smoke.model import Kind, Level, SmokeRequest, Suspect
+from envdoctor.node.smoke.model import SmokeConfirmation as Answer
 from envdoctor.node.smoke.run.session import Session
 
 KINDS: Mapping[str, Kind] = {
@@ -78,14 +78,14 @@ def request(
     thorough: bool = False,
     trace: bool = False,
     facts: Mapping[str, str] | None = None,
-) -> Request:
+) -> SmokeRequest:
     """What to ask of the smoke test. Only settings that the catalogue or its families know are passed on."""
     mine = {name: value for name, value in applied(settings).items() if catalog.prefix_of(name) is not None}
     early = frozenset(
         name for name in mine if (variable := catalog.variable(name)) is not None and variable.read_at in AT_LOAD
     )
     wanted = LEVELS.get(level, level)
-    return Request(mine, suspects(findings, settings), wanted, thorough, (), early, trace, False, facts or {})  # type: ignore[arg-type]
+    return SmokeRequest(mine, suspects(findings, settings), wanted, thorough, (), early, trace, False, facts or {})  # type: ignore[arg-type]
 
 
 def confirmed(findings: Sequence[Finding], answers: Iterable[Answer]) -> list[Finding]:

@@ -99,7 +99,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SmokeRequest:
     """What is asked of the smoke test.
 
     `settings`: the user's settings, to be applied over the environment. `load_time`: names that are read when a
@@ -119,7 +119,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
+class TestedGpu:
     """One device as torch sees it; memory in bytes."""
 
     name: str
@@ -130,11 +130,11 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TestedNode:
     """What the planner must know of the node. Versions are () where unknown; `library` is nccl, rccl or gloo."""
 
     platform: Literal["cuda", "rocm", "cpu"]
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[TestedGpu, ...] = ()
     library: str = ""
     library_version: tuple[int, ...] = ()
     rocm_version: tuple[int, ...] = ()
@@ -166,7 +166,7 @@ class RankResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ExperimentResult:
     """One experiment's outcome. `log` holds what the library wrote; `trace` is the folder of trace files."""
 
     experiment: Experiment
@@ -203,7 +203,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SmokeVerdict:
     """What one rule of the smoke test says, with the experiments and cases that show it."""
 
     rule: RuleName
@@ -214,7 +214,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class SmokeConfirmation:
     """What the experiments say of one finding."""
 
     suspect: Suspect

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envdoctor.node.smoke.model import Node
+from envdoctor.node.smoke.model import TestedNode
 
 WANTED = 4
 """With 2 ranks a + b = b + a hides every order; 4 let Ring and Tree differ at every size that was measured."""
@@ -29,7 +29,7 @@ class Seat:
     host: str = ""
 
 
-def seats(node: Node) -> tuple[Seat, ...]:
+def seats(node: TestedNode) -> tuple[Seat, ...]:
     """The ranks of a full launch."""
     count = len(node.gpus)
     if node.platform == "cpu":
@@ -39,7 +39,7 @@ def seats(node: Node) -> tuple[Seat, ...]:
     return tuple(Seat(rank, rank % count, f"simulated{rank // count}") for rank in range(WANTED)) if count else ()
 
 
-def label(node: Node) -> str:
+def label(node: TestedNode) -> str:
     """What the placement is, and what it does not exercise."""
     if node.platform == "cpu":
         return "4 ranks on the CPU over gloo: the harness is exercised, no GPU and no NCCL or RCCL"
@@ -51,7 +51,7 @@ def label(node: Node) -> str:
     return f"2 simulated nodes of 2 ranks on 2 GPUs: P2P and {LOOPBACK}; {paths} is not exercised"
 
 
-def memory_problem(node: Node) -> str:
+def memory_problem(node: TestedNode) -> str:
     """Why the test does not fit beside what runs on the GPUs already; empty where it does."""
     used = [seat.device for seat in seats(node)]
     for index, gpu in enumerate(node.gpus):
@@ -61,7 +61,7 @@ def memory_problem(node: Node) -> str:
     return ""
 
 
-def sharing(node: Node) -> tuple[str, ...]:
+def sharing(node: TestedNode) -> tuple[str, ...]:
     """GPUs on which something else runs: bits can still be compared, times cannot."""
     return tuple(
         f"GPU {index} is shared: {mib(gpu.total - gpu.free)} MiB were in use before the test began"

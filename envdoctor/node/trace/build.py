@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from envdoctor.node.trace.launch import environment_for
-from envdoctor.node.trace.records import Pattern, create, read
+from envdoctor.node.trace.records import NamePattern, create, read
 
 SOURCES = Path(__file__).parent
 FLAGS = ("-O2", "-fPIC", "-shared", "-std=gnu11", "-fvisibility=hidden", "-fno-stack-protector",
@@ -145,7 +145,7 @@ def why_not_working(shim: Path, scratch: Path) -> str:
     folder = Path(tempfile.mkdtemp(dir=scratch))
     try:
         path = folder / "records"
-        create(path, [Pattern("ENVDOCTOR_TRACE")], size=128 * 1024)
+        create(path, [NamePattern("ENVDOCTOR_TRACE")], size=128 * 1024)
         environment = environment_for(os.environ, _preloadable(shim, folder), path)
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", ""], env=environment, stdin=subprocess.DEVNULL, capture_output=True,

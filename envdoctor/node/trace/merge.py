@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from envdoctor.node.trace.records import EXEC_FAILED, FORKED, VALUE_HIDDEN, Record, Recording
+from envdoctor.node.trace.records import EXEC_FAILED, FORKED, VALUE_HIDDEN, Recording, TraceRecord
 
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 """Strongest first. Only the first one that any process of the run has is used: under srun, the agent of torchrun has
@@ -21,7 +21,7 @@ HIDDEN = "(not recorded)"
 
 
 @dataclass(slots=True)
-class Process:
+class TracedProcess:
     """One program in one process. `seconds` counts from the start of the run, as all times here do."""
 
     key: tuple[str, int]
@@ -30,7 +30,7 @@ class Process:
     program: str
     seconds: float
     fork_of: tuple[str, int] | None
-    records: list[Record] = field(default_factory=list)
+    records: list[TraceRecord] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
     """What each variable was set to last, at the start or later; also where it was unset after that."""
     rank: int | None = None
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenSetting:
     """The variable was set while the program ran, by code of `library`."""
 
     library: str
@@ -68,13 +68,13 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TracedSetting:
     """What a run shows of one variable with one value; `value` None: asked for, and set by nobody."""
 
     variable: str
     value: str | None
     asked: tuple[Asked, ...]
-    given: tuple[Given, ...]
+    given: tuple[GivenSetting, ...]
     late: tuple[Late, ...]
     ranks: tuple[int, ...]
     """Ranks in which it was set; empty where the program has no ranks."""
@@ -84,8 +84,8 @@ class Setting:
 class Run:
     """A traced run: its processes and its settings."""
 
-    processes: tuple[Process, ...]
-    settings: tuple[Setting, ...]
+    processes: tuple[TracedProcess, ...]
+    settings: tuple[TracedSetting, ...]
     ranks: tuple[int, ...]
     world_size: int | None
     untraced: tuple[str, ...]
@@ -110,7 +110,7 @@ def merge(
     names = {
         r.name for p in processes for r in p.records if r.kind in ("environment", "set", *(("ask",) if unset else ()))
     }
-    settings: list[Setting] = []
+    settings: list[TracedSetting] = []
     for name in sorted(filter(relevant, names)):
         settings += _settings_of(name, processes)
     return Run(
@@ -123,18 +123,18 @@ def merge(
     )
 
 
-class _Processes(list[Process]):
+class _Processes(list[TracedProcess]):
     """The processes of a run, and how they come from each other."""
 
-    def __init__(self, processes: Iterable[Process], started: float) -> None:
+    def __init__(self, processes: Iterable[TracedProcess], started: float) -> None:
         super().__init__(processes)
         self.started = started
         self._by_key = {process.key: process for process in self}
-        self._by_parent: dict[tuple[str, int], list[Process]] = defaultdict(list)
+        self._by_parent: dict[tuple[str, int], list[TracedProcess]] = defaultdict(list)
         for process in self:
             self._by_parent[process.key[0], process.parent_pid].append(process)
 
-    def asks_seen(self, process: Process) -> Iterator[Record]:
+    def asks_seen(self, process: TracedProcess) -> Iterator[TraceRecord]:
         """Questions of a process and, before it was forked, of those it is a copy of: it kept their answers."""
         yield from process.records
         before, key = process, process.fork_of
@@ -144,7 +144,7 @@ class _Processes(list[Process]):
             yield from (record for record in parent.records if record.kind == "ask" and record.first < forked)
             before, key = parent, parent.fork_of
 
-    def started_by(self, process: Process, since: float) -> Iterator[Process]:
+    def started_by(self, process: TracedProcess, since: float) -> Iterator[TracedProcess]:
         """Programs that a process started, itself or through others, after a moment."""
         todo, done = [(process.key[0], process.pid)], set()
         while todo:
@@ -157,14 +157,16 @@ class _Processes(list[Process]):
 
 
 def _processes(recordings: Iterable[Recording], started: float) -> _Processes:
-    found: dict[tuple[str, int], Process] = {}
+    found: dict[tuple[str, int], TracedProcess] = {}
     for recording in recordings:
         for record in recording.records:
             key = (recording.host, record.process)
             if record.kind == "process":
                 own = (recording.host, record.unit)
                 parent = key if record.flags & FORKED else None
-                found[own] = Process(own, record.pid, record.parent_pid, record.library, record.first - started, parent)
+                found[own] = TracedProcess(
+                    own, record.pid, record.parent_pid, record.library, record.first - started, parent
+                )
             elif key in found:
                 found[key].records.append(record)
     for process in found.values():
@@ -173,17 +175,17 @@ def _processes(recordings: Iterable[Recording], started: float) -> _Processes:
     return _Processes(found.values(), started)
 
 
-def _last_values(records: Iterable[Record]) -> dict[str, str]:
+def _last_values(records: Iterable[TraceRecord]) -> dict[str, str]:
     """What each variable was set to last. A value that was set twice counts from its last time."""
     events = [record for record in records if record.kind in ("environment", "set")]
     return {record.name: _value(record) or "" for record in sorted(events, key=lambda record: record.last)}
 
 
-def _value(record: Record) -> str | None:
+def _value(record: TraceRecord) -> str | None:
     return HIDDEN if record.flags & VALUE_HIDDEN else record.value
 
 
-def _give_ranks(processes: Sequence[Process]) -> None:
+def _give_ranks(processes: Sequence[TracedProcess]) -> None:
     chosen = next((name for name in RANK_VARIABLES if any(_number(p, name) is not None for p in processes)), None)
     if chosen is None:
         return
@@ -193,21 +195,21 @@ def _give_ranks(processes: Sequence[Process]) -> None:
             process.rank = _number(process, chosen)
 
 
-def _number(process: Process, name: str) -> int | None:
+def _number(process: TracedProcess, name: str) -> int | None:
     text = process.values.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-def _world_sizes(processes: Iterable[Process]) -> Iterator[int]:
+def _world_sizes(processes: Iterable[TracedProcess]) -> Iterator[int]:
     for process in processes:
         if process.rank is not None:
             sizes = (_number(process, name) for name in WORLD_SIZE)
             yield next((size for size in sizes if size), 0)
 
 
-def _settings_of(name: str, processes: _Processes) -> list[Setting]:
+def _settings_of(name: str, processes: _Processes) -> list[TracedSetting]:
     """One setting for each value that the ranks (or, without ranks, the programs that asked for anything) had."""
-    groups: dict[str | None, list[Process]] = defaultdict(list)
+    groups: dict[str | None, list[TracedProcess]] = defaultdict(list)
     for process in _that_count(name, processes):
         groups[process.values.get(name)].append(process)
     if len(groups) > 1:
@@ -218,7 +220,7 @@ def _settings_of(name: str, processes: _Processes) -> list[Setting]:
     for at, (value, group) in enumerate(groups.items()):
         members = group + (others if at == 0 else [])
         settings.append(
-            Setting(
+            TracedSetting(
                 variable=name,
                 value=value,
                 asked=tuple(_asked(name, members, processes.started)),
@@ -230,7 +232,7 @@ def _settings_of(name: str, processes: _Processes) -> list[Setting]:
     return settings
 
 
-def _that_count(name: str, processes: Sequence[Process]) -> list[Process]:
+def _that_count(name: str, processes: Sequence[TracedProcess]) -> list[TracedProcess]:
     """The processes whose values are shown: launchers and shells matter only for what no other process has."""
     asking = [process for process in processes if any(record.kind == "ask" for record in process.records)]
     ranks = {process.rank for process in asking}
@@ -241,8 +243,8 @@ def _that_count(name: str, processes: Sequence[Process]) -> list[Process]:
     return list(processes)
 
 
-def _asked(name: str, processes: Iterable[Process], started: float) -> list[Asked]:
-    groups: dict[tuple[str, int | None, str | None], list[Record]] = defaultdict(list)
+def _asked(name: str, processes: Iterable[TracedProcess], started: float) -> list[Asked]:
+    groups: dict[tuple[str, int | None, str | None], list[TraceRecord]] = defaultdict(list)
     for process in processes:
         for record in process.records:
             if record.kind == "ask" and record.name == name:
@@ -254,9 +256,9 @@ def _asked(name: str, processes: Iterable[Process], started: float) -> list[Aske
     return sorted(asked, key=lambda a: (a.seconds, a.library, -1 if a.rank is None else a.rank))
 
 
-def _given(name: str, processes: Iterable[Process], started: float) -> list[Given]:
+def _given(name: str, processes: Iterable[TracedProcess], started: float) -> list[GivenSetting]:
     given = [
-        Given(record.library, process.rank, record.first - started, _value(record) or "")
+        GivenSetting(record.library, process.rank, record.first - started, _value(record) or "")
         for process in processes
         for record in process.records
         if record.kind == "set" and record.name == name
@@ -264,7 +266,7 @@ def _given(name: str, processes: Iterable[Process], started: float) -> list[Give
     return sorted(given, key=lambda g: g.seconds)
 
 
-def _late(name: str, group: Iterable[Process], run: _Processes) -> list[Late]:
+def _late(name: str, group: Iterable[TracedProcess], run: _Processes) -> list[Late]:
     """Libraries that asked, got something else, and did not ask again after the variable got its last value.
 
     A program that sets a variable for its children is not late where a child's library did get it.
@@ -276,7 +278,7 @@ def _late(name: str, group: Iterable[Process], run: _Processes) -> list[Late]:
             continue
         last = max(sets, key=lambda record: record.last)
         later = [r for child in run.started_by(process, last.last) for r in child.records]
-        asks: dict[str, list[Record]] = defaultdict(list)
+        asks: dict[str, list[TraceRecord]] = defaultdict(list)
         for record in [*run.asks_seen(process), *later]:
             if record.kind == "ask" and record.name == name:
                 asks[record.library].append(record)

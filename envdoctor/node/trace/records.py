@@ -38,7 +38,7 @@ class RecordError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class NamePattern:
     """A name to watch, or a prefix of names. Without `value`, only the fact that it is set is recorded."""
 
     text: str
@@ -47,7 +47,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TraceRecord:
     """One thing that happened. `first` and `last` are seconds of the real-time clock, the same on all hosts."""
 
     kind: Kind
@@ -71,11 +71,11 @@ class Recording:
     """Everything the processes of one host recorded. `lost` are records for which the file had no room."""
 
     host: str
-    records: tuple[Record, ...]
+    records: tuple[TraceRecord, ...]
     lost: int
 
 
-def create(path: Path, patterns: Iterable[Pattern], *, size: int = SIZE) -> None:
+def create(path: Path, patterns: Iterable[NamePattern], *, size: int = SIZE) -> None:
     """Make an empty record file of `size` bytes with the names to watch. Raises RecordError."""
     head = HEADER.pack(
         MAGIC,
@@ -113,7 +113,7 @@ def _give_room(descriptor: int, size: int) -> None:
             os.pwrite(descriptor, zeros[: size - offset], offset)
 
 
-def _pattern_text(pattern: Pattern) -> bytes:
+def _pattern_text(pattern: NamePattern) -> bytes:
     letter = "P" if pattern.prefix else "N"
     return ((letter if pattern.value else letter.lower()) + pattern.text).encode()
 
@@ -139,7 +139,7 @@ def read(path: Path) -> Recording:
     return Recording(name, tuple(_records(data, real - monotonic)), lost)
 
 
-def _records(data: bytes, clock_offset: int) -> Iterator[Record]:
+def _records(data: bytes, clock_offset: int) -> Iterator[TraceRecord]:
     """All complete records. One that was never finished, since its process was killed, is passed over."""
     unit, units = 1, len(data) // UNIT
     while unit < units:
@@ -153,13 +153,13 @@ def _records(data: bytes, clock_offset: int) -> Iterator[Record]:
         unit += size
 
 
-def _record(data: bytes, unit: int, fields: tuple[int, ...], clock_offset: int) -> Record:
+def _record(data: bytes, unit: int, fields: tuple[int, ...], clock_offset: int) -> TraceRecord:
     _, kind, flags, _, process, first, last, count, key, name_size, value_size, library_size, _ = fields
     at = unit * UNIT + RECORD.size
     value_at = at + name_size
     library_at = value_at + (0 if value_size == NO_VALUE else value_size)
     is_process = KINDS[kind] == "process"
-    return Record(
+    return TraceRecord(
         kind=KINDS[kind],
         unit=unit,
         process=process,

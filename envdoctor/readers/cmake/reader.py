@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from envdoctor.core.facts import Argument, Branch, Call, FileFacts, Problem, Use
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
-from envdoctor.readers.cmake.scan import Command, Word, commands
+from envdoctor.readers.cmake.scan import CMakeCommand, CMakeWord, commands
 
 FLAG_CALL = ":compiler.flag"
 MODULE_COMMANDS = {
@@ -55,7 +55,9 @@ def _all(modules: dict[str, tuple[str, ...]]) -> list[str]:
     return sorted({name for names in modules.values() for name in names})
 
 
-def _state(source: Source, facts: FileFacts, word: Word, modules: Sequence[str], branches: tuple[Branch, ...]) -> None:
+def _state(
+    source: Source, facts: FileFacts, word: CMakeWord, modules: Sequence[str], branches: tuple[Branch, ...]
+) -> None:
     """State each flag in a word."""
     if "-" not in word.text or len(facts.calls) >= MOST_FLAGS:
         return
@@ -66,7 +68,7 @@ def _state(source: Source, facts: FileFacts, word: Word, modules: Sequence[str],
         facts.calls.append(Call(FLAG_CALL, "call", tuple(given), place, len(facts.calls), branch=branches))
 
 
-def _flag_words(command: Command) -> Iterator[tuple[Word, list[str]]]:
+def _flag_words(command: CMakeCommand) -> Iterator[tuple[CMakeWord, list[str]]]:
     """The words of a command that hold flags of compilers, each with the targets they are for; none: for all."""
     words, name = command.words, command.name
     texts = [word.text for word in words]
@@ -94,7 +96,7 @@ def _properties(texts: Sequence[str], start: int) -> Iterator[int]:
     return (i for i in range(start, len(texts) - 1, 2) if FLAG_VARIABLE.search(texts[i]))
 
 
-def _values(found: Sequence[Command]) -> dict[str, str]:
+def _values(found: Sequence[CMakeCommand]) -> dict[str, str]:
     """What `${NAME}` stands for, where a name is set once to one plain word."""
     values: dict[str, list[str]] = {}
     for command in found:
@@ -107,7 +109,7 @@ def _values(found: Sequence[Command]) -> dict[str, str]:
     return {f"${{{name}}}": given[0] for name, given in values.items() if len(given) == 1 and given[0]}
 
 
-def _modules(found: Sequence[Command], known: dict[str, str]) -> dict[str, tuple[str, ...]]:
+def _modules(found: Sequence[CMakeCommand], known: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """Targets that a program can load, with the names of their files without prefix and suffix."""
     modules: dict[str, tuple[str, ...]] = {}
     for command in found:
@@ -119,7 +121,7 @@ def _modules(found: Sequence[Command], known: dict[str, str]) -> dict[str, tuple
     return modules
 
 
-def _conditions(source: Source, found: Sequence[Command]) -> Iterator[tuple[Command, tuple[Branch, ...]]]:
+def _conditions(source: Source, found: Sequence[CMakeCommand]) -> Iterator[tuple[CMakeCommand, tuple[Branch, ...]]]:
     """Each command with the conditions around it."""
     stack: list[Branch] = []
     arms: list[int] = []

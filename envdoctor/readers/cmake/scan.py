@@ -16,27 +16,27 @@ MOST_WORDS = 200_000
 """Arguments of one file; beyond this the rest is left out."""
 
 
-class Word(NamedTuple):
+class CMakeWord(NamedTuple):
     """One argument: its text without quotes, as it is written, and where that starts."""
 
     text: str
     start: int
 
 
-class Command(NamedTuple):
+class CMakeCommand(NamedTuple):
     """A command with its arguments; brackets that stand among them are words of their own."""
 
     name: str
-    words: tuple[Word, ...]
+    words: tuple[CMakeWord, ...]
     start: int
 
 
 Problem = tuple[str, int]
 
 
-def commands(text: str) -> tuple[list[Command], Problem | None]:
+def commands(text: str) -> tuple[list[CMakeCommand], Problem | None]:
     """All commands of a text in order, and the first thing that was wrong with its offset."""
-    found: list[Command] = []
+    found: list[CMakeCommand] = []
     problem: Problem | None = None
     at, count = 0, 0
     while at < len(text) and count < MOST_WORDS:
@@ -51,7 +51,7 @@ def commands(text: str) -> tuple[list[Command], Problem | None]:
             continue
         words, at, closed = _words(text, match.end())
         count += len(words) + 1
-        found.append(Command(match[1].lower(), tuple(words), match.start()))
+        found.append(CMakeCommand(match[1].lower(), tuple(words), match.start()))
         if not closed:
             problem = problem or ("a command is not closed", match.start())
     return found, problem
@@ -68,9 +68,9 @@ def _skipped(text: str, at: int) -> int:
     return len(text) if end == -1 else end + len(match[1]) + 2
 
 
-def _words(text: str, at: int) -> tuple[list[Word], int, bool]:
+def _words(text: str, at: int) -> tuple[list[CMakeWord], int, bool]:
     """The arguments from behind the bracket of a command, where they end, and whether the bracket is closed."""
-    words: list[Word] = []
+    words: list[CMakeWord] = []
     depth = 1
     while at < len(text) and len(words) < MOST_WORDS:
         if (skipped := _skipped(text, at)) > at:
@@ -80,7 +80,7 @@ def _words(text: str, at: int) -> tuple[list[Word], int, bool]:
             depth += 1 if text[at] == "(" else -1
             if depth == 0:
                 return words, at + 1, True
-            words.append(Word(text[at], at))
+            words.append(CMakeWord(text[at], at))
             at += 1
             continue
         word, at = _word(text, at)
@@ -88,14 +88,16 @@ def _words(text: str, at: int) -> tuple[list[Word], int, bool]:
     return words, len(text), False
 
 
-def _word(text: str, at: int) -> tuple[Word, int]:
+def _word(text: str, at: int) -> tuple[CMakeWord, int]:
     """The argument that starts at an offset, and where the next one may. What is never closed goes to the end."""
     if bracket := _BRACKET.match(text, at):
         end = text.find(f"]{bracket[1]}]", bracket.end())
         after = len(text) if end == -1 else end + len(bracket[1]) + 2
-        return Word(text[bracket.end() : len(text) if end == -1 else end], bracket.end()), after
+        return CMakeWord(text[bracket.end() : len(text) if end == -1 else end], bracket.end()), after
     if text[at] == '"':
         quoted = _QUOTED.match(text, at)
-        return (Word(quoted[1], at + 1), quoted.end()) if quoted else (Word(text[at + 1 :], at + 1), len(text))
+        return (
+            (CMakeWord(quoted[1], at + 1), quoted.end()) if quoted else (CMakeWord(text[at + 1 :], at + 1), len(text))
+        )
     plain = _PLAIN.match(text, at)
-    return (Word(plain[0], at), plain.end()) if plain else (Word(text[at], at), at + 1)
+    return (CMakeWord(plain[0], at), plain.end()) if plain else (CMakeWord(text[at], at), at + 1)

@@ -12,12 +12,12 @@ from envdoctor.core.facts import Channel, Component, Exported, FileFacts, Op, Sc
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.source import Source
 from envdoctor.readers.docker.lines import GAP, Instruction, escape_of, instructions
-from envdoctor.readers.docker.words import Pair, exec_words, flags_end, pairs, unquoted, words
+from envdoctor.readers.docker.words import DockerPair, exec_words, flags_end, pairs, unquoted, words
 from envdoctor.readers.kinds import shebang_kind
 from envdoctor.readers.shared.collector import Collector, comment_at
 from envdoctor.readers.shared.command_words import command_source, script_of
-from envdoctor.readers.shared.substitution import Part, Reference, resolve, value_of
-from envdoctor.readers.shared.template_mask import Masked, mask
+from envdoctor.readers.shared.substitution import Part, VariableReference, resolve, value_of
+from envdoctor.readers.shared.template_mask import MaskedTemplate, mask
 
 LARGEST = 4_000_000
 FOREIGN_SHELLS = ("powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe")
@@ -53,7 +53,7 @@ class DockerfileReader:
 
     def __init__(self, source: Source, kind: str) -> None:
         text = source.text.replace("\ufeff", " ").replace("\r\n", " \n").replace(GAP, " ")
-        self.masked: Masked = mask(text)
+        self.masked: MaskedTemplate = mask(text)
         self.text = self.masked.text
         self.source = Source(source.path, text, source.anchors, source.cell, source.inside)
         self.escape = escape_of(text)
@@ -124,7 +124,7 @@ class DockerfileReader:
                     known[pair.name] = value.known
                 self.setting(instruction, pair, "default", value, "argument", "no", "ARG")
 
-    def parts(self, instruction: Instruction, pair: Pair) -> list[Part]:
+    def parts(self, instruction: Instruction, pair: DockerPair) -> list[Part]:
         """The value of an assignment, unquoted."""
         start, end = pair.value_at
         flat = instruction.flat(self.text)[start:end]
@@ -138,7 +138,7 @@ class DockerfileReader:
 
     def judged(self, name: str, parts: list[Part], text: str) -> tuple[Op, Value]:
         """Whether a value replaces, extends or only gives a default to what the name had, and the value."""
-        references = [part for part in parts if isinstance(part, Reference)]
+        references = [part for part in parts if isinstance(part, VariableReference)]
         constants = self.stage.constants if self.stage else {}
         known = {**(self.stage.arguments if self.stage else {}), **constants}
         value = value_of(parts, text, known)
@@ -153,7 +153,14 @@ class DockerfileReader:
         return "set", value
 
     def setting(
-        self, instruction: Instruction, pair: Pair, op: Op, value: Value, channel: Channel, exported: Exported, via: str
+        self,
+        instruction: Instruction,
+        pair: DockerPair,
+        op: Op,
+        value: Value,
+        channel: Channel,
+        exported: Exported,
+        via: str,
     ) -> None:
         """State one assignment."""
         base = instruction.body

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
 from envdoctor.readers.docker.lines import GAP
-from envdoctor.readers.shared.command_words import Word
+from envdoctor.readers.shared.command_words import CommandWord
 from envdoctor.readers.shared.quoted_text import double_quoted, plain
-from envdoctor.readers.shared.substitution import Part, Reference, reference_at
+from envdoctor.readers.shared.substitution import Part, VariableReference, reference_at
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LIST = regex(rf"[\s{GAP}]*\[(?:[\s{GAP},]|{_STRING})*\][\s{GAP}]*")
@@ -23,7 +23,7 @@ _FLAG = regex(rf"[\s{GAP}]*(--[a-z][\w-]*(?:=\S*)?)(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class DockerPair:
     """One assignment; the spans are offsets into the flat text of the instruction."""
 
     name: str
@@ -67,7 +67,7 @@ def _word_end(flat: str, at: int, escape: str) -> int:
     return min(at, len(flat))
 
 
-def pairs(flat: str, escape: str) -> list[Pair]:
+def pairs(flat: str, escape: str) -> list[DockerPair]:
     """Assignments of ENV, ARG or LABEL; a first word without `=` begins the legacy form (one name, the rest)."""
     spans = list(words(flat, escape))
     if not spans:
@@ -78,18 +78,18 @@ def pairs(flat: str, escape: str) -> list[Pair]:
     return [pair for start, end in spans if (pair := _pair(flat, start, end))]
 
 
-def _pair(flat: str, start: int, end: int) -> Pair | None:
+def _pair(flat: str, start: int, end: int) -> DockerPair | None:
     equal = flat.find("=", start, end)
     if equal <= start:
         return None
-    return Pair(_name(flat[start:equal]), (start, equal), (equal + 1, end))
+    return DockerPair(_name(flat[start:equal]), (start, equal), (equal + 1, end))
 
 
-def _legacy(flat: str, start: int, end: int) -> Pair:
+def _legacy(flat: str, start: int, end: int) -> DockerPair:
     rest = end
     while rest < len(flat) and (flat[rest].isspace() or flat[rest] == GAP):
         rest += 1
-    return Pair(_name(flat[start:end]), (start, end), (rest, rest + len(flat[rest:].rstrip())))
+    return DockerPair(_name(flat[start:end]), (start, end), (rest, rest + len(flat[rest:].rstrip())))
 
 
 def _name(text: str) -> str:
@@ -124,14 +124,14 @@ def unquoted(text: str, escape: str) -> list[Part]:
 def _merged(parts: list[Part]) -> list[Part]:
     merged: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and merged and not isinstance(merged[-1], Reference):
+        if isinstance(part, str) and merged and not isinstance(merged[-1], VariableReference):
             merged[-1] += part
         else:
             merged.append(part)
     return merged
 
 
-def exec_words(flat: str, start: int) -> list[Word] | None:
+def exec_words(flat: str, start: int) -> list[CommandWord] | None:
     """The words of an exec form (`["torchrun", "train.py"]`) that starts at offset `start`; None: shell form."""
     if not _LIST.fullmatch(flat):
         return None
@@ -142,4 +142,4 @@ def exec_words(flat: str, start: int) -> list[Word] | None:
     spans = [match.span() for match in re.finditer(_STRING, flat)]
     if len(spans) != len(listed):
         return None
-    return [Word(*double_quoted(plain(flat[first + 1 : last - 1], start + first + 1))) for first, last in spans]
+    return [CommandWord(*double_quoted(plain(flat[first + 1 : last - 1], start + first + 1))) for first, last in spans]

@@ -14,7 +14,7 @@ _ENTRY = regex(r"([ \t]*)([A-Za-z_][\w.:/-]*(?: [\w.-]+)*)[ \t]*[=:][ \t]*")
 
 
 @dataclass(slots=True)
-class Entry:
+class IniEntry:
     """One `key = value`; `lines` are the spans of the value, that of the first line included."""
 
     section: str
@@ -29,7 +29,7 @@ class Entry:
         return self.lines[0][0], self.lines[-1][1]
 
 
-def entries(text: str) -> Iterator[Entry]:
+def entries(text: str) -> Iterator[IniEntry]:
     """All entries in source order.
 
     A value goes on in lines that are indented (configparser), or behind a backslash (systemd); a comment is no part
@@ -51,7 +51,7 @@ def entries(text: str) -> Iterator[Entry]:
             if current is not None:
                 yield current
             key = start + match.start(2), start + match.end(2)
-            current = Entry(section, match[2], *key, [(start + match.end(), end)])
+            current = IniEntry(section, match[2], *key, [(start + match.end(), end)])
         continued = line.endswith("\\")
     if current is not None:
         yield current

@@ -14,7 +14,7 @@ from envdoctor.core.facts import Channel, Component, Exported, FileFacts, Inclus
 from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
-from envdoctor.readers.ini.entries import UNIT_SECTIONS, Entry, entries
+from envdoctor.readers.ini.entries import UNIT_SECTIONS, IniEntry, entries
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector, comment_at
 from envdoctor.readers.shared.quoted_text import unescaped
 from envdoctor.readers.shared.statement_reader import TELLING
@@ -36,7 +36,7 @@ _EXEC_PREFIX = regex(r"[@:+!-]*")
 def read(source: Source, kind: str) -> FileFacts:
     """Facts of an INI file; in each section environments come before commands, as a process meets them."""
     reader = Ini(source, kind)
-    section: list[Entry] = []
+    section: list[IniEntry] = []
     for entry in entries(source.text):
         if reader.out.full:
             break
@@ -60,7 +60,7 @@ class Ini:
         self.out = Collector(source, kind)
         self.commands = 0
 
-    def section(self, found: Sequence[Entry]) -> None:
+    def section(self, found: Sequence[IniEntry]) -> None:
         """The entries of one section."""
         name = found[0].section
         unit = name in UNIT_SECTIONS
@@ -75,7 +75,7 @@ class Ini:
             if entry.key.startswith("Exec") if unit else names_script(entry.key):
                 self.command(entry)
 
-    def unit(self, entry: Entry) -> None:
+    def unit(self, entry: IniEntry) -> None:
         """An entry of a systemd unit that is about the environment."""
         if entry.key in ("Environment", "DefaultEnvironment", "ManagerEnvironment"):
             for match in _UNIT_WORD.finditer(self.text, *entry.span):
@@ -107,7 +107,7 @@ class Ini:
         value = Value("template" if _SPECIFIER.search(text) else "literal", text.replace("%%", "%"))
         self.add("set", name.span(1), (first, end), value, "service", "systemd", whole=match.span())
 
-    def plain(self, entry: Entry) -> None:
+    def plain(self, entry: IniEntry) -> None:
         """An entry of another kind of file that is about the environment."""
         supervised = entry.section.startswith(("program:", "supervisord", "eventlistener:", "fcgi-program:"))
         if supervised and entry.key == "environment":
@@ -145,7 +145,7 @@ class Ini:
         op: Op = "unset" if "U" in flags else "default" if "D" in flags else "set"
         self.add(op, match.span(2), (start, start + len(text)), value, "configuration", exported="unknown")
 
-    def whole(self, entry: Entry) -> None:
+    def whole(self, entry: IniEntry) -> None:
         """An entry of a section that is an environment."""
         start, end = entry.lines[0]
         if end - start > 1 and self.text[start] == self.text[end - 1] and self.text[start] in "\"'":
@@ -153,7 +153,7 @@ class Ini:
         value = Value("literal", self.text[start:end])
         self.add("set", (entry.start, entry.key_end), (start, end), value, "configuration", exported="unknown")
 
-    def command(self, entry: Entry) -> None:
+    def command(self, entry: IniEntry) -> None:
         """A command line; `%` and prefixes of systemd are no part of it."""
         start, end = entry.span
         prefix = _EXEC_PREFIX.match(self.text, start, end)

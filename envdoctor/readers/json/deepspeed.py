@@ -6,7 +6,7 @@ from envdoctor.core.facts import Argument, Call
 from envdoctor.readers.json.document import JsonDocument
 from envdoctor.readers.python.environment.handed import CONFIGURATION
 from envdoctor.readers.shared.collector import Collector
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, TreeNode
 from envdoctor.readers.yaml.nodes import items
 
 MARKS = {
@@ -22,7 +22,7 @@ HOLDERS = ("deepspeed", "deepspeed_config", "ds_config")
 DEEPEST = 8
 
 
-def configurations(document: JsonDocument, root: Node, out: Collector, budget: list[int]) -> None:
+def configurations(document: JsonDocument, root: TreeNode, out: Collector, budget: list[int]) -> None:
     """State the entries of a document that is a configuration of DeepSpeed, or that holds one."""
     if not isinstance(root, MappingNode):
         return

@@ -6,9 +6,9 @@ from envdoctor.core.facts import Place
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.json.scan import OPEN
-from envdoctor.readers.shared.nodes import Node, ScalarNode
+from envdoctor.readers.shared.nodes import ScalarNode, TreeNode
 from envdoctor.readers.shared.quoted_text import Text, double_quoted, plain
-from envdoctor.readers.shared.template_mask import Masked
+from envdoctor.readers.shared.template_mask import MaskedTemplate
 from envdoctor.readers.yaml.nodes import Document
 
 QUOTES = ('"', "'", '"""', "'''")
@@ -20,14 +20,14 @@ _LINE_CONTINUED = regex(r"\\[ \t]*\n\s*")
 class JsonDocument(Document):
     """A document whose nodes hold offsets of the text itself. Styles: a kind of quotes, `open`, or none."""
 
-    def __init__(self, source: Source, masked: Masked | None = None) -> None:
-        super().__init__(source, masked or Masked(source.text), 0)
+    def __init__(self, source: Source, masked: MaskedTemplate | None = None) -> None:
+        super().__init__(source, masked or MaskedTemplate(source.text), 0)
 
-    def span(self, node: Node) -> tuple[int, int]:
+    def span(self, node: TreeNode) -> tuple[int, int]:
         """Offsets of a node in the text."""
         return node.start_mark.index, node.end_mark.index
 
-    def inside(self, node: Node) -> tuple[int, int]:
+    def inside(self, node: TreeNode) -> tuple[int, int]:
         """Offsets of a scalar without its quotes."""
         start, end = self.span(node)
         style = node.style if isinstance(node, ScalarNode) else None
@@ -36,7 +36,7 @@ class JsonDocument(Document):
         width = len(style) if style in QUOTES else 0
         return start + width, end - width
 
-    def inner_place(self, node: Node) -> Place:
+    def inner_place(self, node: TreeNode) -> Place:
         """A scalar without its quotes."""
         return self.source.place(*self.inside(node))
 

@@ -16,20 +16,20 @@ from envdoctor.readers.json.document import JsonDocument
 from envdoctor.readers.json.scan import scan
 from envdoctor.readers.json.walk import JsonWalker
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector
-from envdoctor.readers.shared.nodes import MappingNode, Node, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.template_mask import mask
 from envdoctor.readers.yaml.keys import names_environment
-from envdoctor.readers.yaml.kinds import CONFIGURATION, Context, Kind, keys_of, kind_of_keys, kind_of_list
+from envdoctor.readers.yaml.kinds import CONFIGURATION, ManifestKind, YamlContext, keys_of, kind_of_keys, kind_of_list
 from envdoctor.readers.yaml.walk import BUDGET
 
 LARGEST_SCANNED = 500_000
 """Characters above which only the environments in a file are scanned: such a file is data, with a million nodes."""
 
-ECS = Kind("configuration", "task", "ECS")
-SAGEMAKER = Kind("configuration", "task", "SageMaker")
-BATCH = Kind("configuration", "task", "AWS Batch")
-VS_CODE = Kind("configuration", "configuration", "VS Code")
-DEV_CONTAINER = Kind("configuration", "configuration", "dev container")
+ECS = ManifestKind("configuration", "task", "ECS")
+SAGEMAKER = ManifestKind("configuration", "task", "SageMaker")
+BATCH = ManifestKind("configuration", "task", "AWS Batch")
+VS_CODE = ManifestKind("configuration", "configuration", "VS Code")
+DEV_CONTAINER = ManifestKind("configuration", "configuration", "dev container")
 
 _KEY = regex(r'"([A-Za-z_][\w.-]{2,60})"\s*:\s*(?=[\[{])')
 _COMMAND = regex(r'"(?:command|commands|args|script|scripts|entryPoint|entrypoint)"\s*:\s*["\[{]')
@@ -66,7 +66,7 @@ def _whole(source: Source, out: Collector) -> None:
     budget = [BUDGET]
     title = PurePosixPath(source.path).name.split(".", 1)[0]
     for root in scanned.roots:
-        JsonWalker(document, out, budget).root(root, Context(kind_of(document, root)), title)
+        JsonWalker(document, out, budget).root(root, YamlContext(kind_of(document, root)), title)
         configurations(document, root, out, budget)
 
 
@@ -80,11 +80,11 @@ def _environments(source: Source, out: Collector) -> None:
         if names_environment(match[1]):
             scanned = scan(source.text, at, only_one=True)
             for root in scanned.roots:
-                walker.environments.read(root, Context(CONFIGURATION, Scope("manifest", match[1]), (match[1],)))
+                walker.environments.read(root, YamlContext(CONFIGURATION, Scope("manifest", match[1]), (match[1],)))
                 at = root.end_mark.index
 
 
-def kind_of(document: JsonDocument, root: Node) -> Kind:
+def kind_of(document: JsonDocument, root: TreeNode) -> ManifestKind:
     """The kind of a document, by its keys and by the name of its file."""
     if isinstance(root, SequenceNode):
         keys = keys_of(document, root.value[0] if root.value else None).keys()

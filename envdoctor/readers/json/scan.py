@@ -10,7 +10,7 @@ import re
 
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import unescaped
 
 MOST_NODES = 300_000
@@ -36,17 +36,17 @@ class Frame:
 
     kind: str
     start: int
-    pairs: list[tuple[Node, Node]] = field(default_factory=list)
-    items: list[Node] = field(default_factory=list)
+    pairs: list[tuple[TreeNode, TreeNode]] = field(default_factory=list)
+    items: list[TreeNode] = field(default_factory=list)
     key: ScalarNode | None = None
     separated: bool = False
 
 
-class Builder:
+class NodeBuilder:
     """Puts scalars and brackets together into nodes. What does not fit is left out, and said once in `problem`."""
 
     def __init__(self) -> None:
-        self.roots: list[Node] = []
+        self.roots: list[TreeNode] = []
         self.stack: list[Frame] = []
         self.count = 0
         self.problem: tuple[str, int] | None = None
@@ -60,7 +60,7 @@ class Builder:
         """Keep the first thing that was wrong."""
         self.problem = self.problem or (message, at)
 
-    def put(self, node: Node) -> None:
+    def put(self, node: TreeNode) -> None:
         """A value, or a key where a mapping waits for one."""
         self.count += 1
         if not self.stack:
@@ -107,7 +107,7 @@ class Builder:
         else:
             self.put(MappingNode("", frame.pairs, frame.start, end))
 
-    def finish(self, end: int) -> list[Node]:
+    def finish(self, end: int) -> list[TreeNode]:
         """The roots; what is still open ends here."""
         if self.stack:
             self.wrong("a bracket is never closed", self.stack[-1].start)
@@ -116,12 +116,12 @@ class Builder:
         return self.roots
 
 
-def scan(text: str, start: int = 0, only_one: bool = False) -> Builder:
+def scan(text: str, start: int = 0, only_one: bool = False) -> NodeBuilder:
     """The nodes of JSON text from `start` on; `only_one`: up to the end of the first value.
 
     Numbers in lists are left out: no setting is one, and data is full of them.
     """
-    builder = Builder()
+    builder = NodeBuilder()
     at = start
     while (match := _TOKEN.search(text, at)) and not builder.full:
         at = match.end()
@@ -147,7 +147,7 @@ def scan(text: str, start: int = 0, only_one: bool = False) -> Builder:
     return builder
 
 
-def _word(builder: Builder, match: re.Match[str]) -> None:
+def _word(builder: NodeBuilder, match: re.Match[str]) -> None:
     in_list = bool(builder.stack) and builder.stack[-1].kind == "["
     if not (in_list and _NUMBER.fullmatch(match[0])):
         builder.put(ScalarNode("", match[0], *match.span()))

@@ -13,7 +13,7 @@ from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.statement_reader import StatementReader, joined
-from envdoctor.readers.shared.statements import Language, Scanner, Statement, Word
+from envdoctor.readers.shared.statements import Language, Scanner, Statement, StatementWord
 
 TCL = Language(
     in_double='"$\\[]{}', braces=True, brackets={"[": "]"}, operators=False, multiline=True
@@ -70,7 +70,7 @@ class Tcl(StatementReader):
         elif head not in ("puts", "proc", "module-whatis"):
             self.looked_at(words[0].start, words[-1].end)
 
-    def setter(self, head: str, words: list[Word]) -> None:
+    def setter(self, head: str, words: list[StatementWord]) -> None:
         """`setenv NAME VALUE`, `prepend-path [-d SIGN] NAME VALUE...`."""
         glue = ":"
         while words and words[0].text.startswith("-"):
@@ -86,11 +86,11 @@ class Tcl(StatementReader):
         value = _with_environment(value, self.source.text[words[0].start : words[-1].end])
         self.setting(SETTERS[head], words[0], value, values[0] if len(values) == 1 else None, end=words[-1].end)
 
-    def variable(self, name: Word, value: Word) -> None:
+    def variable(self, name: StatementWord, value: StatementWord) -> None:
         """`set NAME VALUE`: a variable of the file, or of the environment as `env(NAME)`."""
         if match := re.fullmatch(r"(?:::)?env\((\w+)\)", name.text):
             at = match.start(1)
-            inner = Word(name.start, name.end, match[1], name.offsets[at : match.end(1)], match[1])
+            inner = StatementWord(name.start, name.end, match[1], name.offsets[at : match.end(1)], match[1])
             self.setting("set", inner, value.value(self.known), value)
             return
         self.looked_at(value.start, value.end)
@@ -100,7 +100,7 @@ class Tcl(StatementReader):
         else:
             self.known[name.text] = known
 
-    def block(self, words: list[Word], depth: int) -> None:
+    def block(self, words: list[StatementWord], depth: int) -> None:
         """A command with bodies in braces; each body of an `if` is an arm of it."""
         head, start, condition = words[0].text, words[0].start, ""
         for number, word in enumerate(words[1:], 1):
@@ -114,13 +114,13 @@ class Tcl(StatementReader):
                 branch = [Branch(f"if:{start}", str(number), " ".join(condition.split()))] if head == "if" else []
                 self.arm(word, branch, depth)
 
-    def arm(self, word: Word, branch: list[Branch], depth: int) -> None:
+    def arm(self, word: StatementWord, branch: list[Branch], depth: int) -> None:
         """A body in braces, under a branch where it has one."""
         self.branches += branch
         self.body(word.start + 1, max(word.end - 1, word.start + 1), depth + 1)
         del self.branches[len(self.branches) - len(branch) :]
 
-    def cases(self, word: Word, start: int, depth: int) -> None:
+    def cases(self, word: StatementWord, start: int, depth: int) -> None:
         """The patterns and bodies of a `switch`."""
         for statement in Scanner(self.source, TCL, word.start + 1, max(word.end - 1, word.start + 1)).statements():
             pattern, *bodies = statement.words
@@ -136,7 +136,7 @@ class Tcl(StatementReader):
             self.use(match[1], *match.span())
 
 
-def _plain(word: Word) -> Word:
+def _plain(word: StatementWord) -> StatementWord:
     """A word whose `$env(NAME)` and `[getenv NAME]` stand as references to the environment."""
     template = _ENVIRONMENT.sub(lambda match: f"${{{match[1] or match[2]}}}", word.template)
     computed = word.computed and "[" in template

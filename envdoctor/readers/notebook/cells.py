@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
 from envdoctor.readers.json.scan import scan
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, TreeNode
 from envdoctor.readers.shared.quoted_text import double_quoted, plain
 
 MOST_CODE = 3_500_000
@@ -150,7 +150,7 @@ class Notebook:
         return len(self.text)
 
 
-def _member(node: Node | None, name: str) -> Node | None:
+def _member(node: TreeNode | None, name: str) -> TreeNode | None:
     """The value of a key of an object."""
     if not isinstance(node, MappingNode):
         return None

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from envdoctor.core.facts import Branch, Launch, Op, Scope, Setting, Value
 from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
-from envdoctor.readers.python.emit import ORDERS, Emitter, Given
+from envdoctor.readers.python.emit import ORDERS, Emitter, GivenValue
 from envdoctor.readers.python.environment.mappings import name_of
 from envdoctor.readers.python.names.scopes import Where
 from envdoctor.readers.python.names.text import MARK, UNKNOWN, Text, Texts, joined
 from envdoctor.readers.python.names.words import is_capitals
 from envdoctor.readers.python.scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, PREFIX, Root, roots
 from envdoctor.readers.python.shell import LAUNCHERS, PROGRAM_CALLS, SHELL_CALLS, List, Simple, is_flag, program_of
-from envdoctor.readers.shared.command_words import Word, command_source, script_of
+from envdoctor.readers.shared.command_words import CommandWord, command_source, script_of
 from envdoctor.readers.shared.embedded import MappedSource, merge, read_embedded
 
 ASSIGNMENT = regex(r"([A-Z][A-Z0-9_]+)=(.*)", re.DOTALL)
@@ -143,18 +143,18 @@ class Commands:
         facts.problems = []
         merge(self.emit.facts, facts)
 
-    def _words(self, words: list[Word], where: Where, node: ast.expr) -> None:
+    def _words(self, words: list[CommandWord], where: Where, node: ast.expr) -> None:
         script = script_of(words)
         source = script.source(self.emit.code.source) if script else command_source(self.emit.code.source, words)
         self._embed(source, where, self._subshell(where), node)
 
-    def _all_words(self, node: ast.expr, where: Where, depth: int = 4) -> list[Word]:
+    def _all_words(self, node: ast.expr, where: Where, depth: int = 4) -> list[CommandWord]:
         """The words of a list, of lists that are added, or of the list that a name was given."""
         if isinstance(node, (ast.List, ast.Tuple)):
             return self._listed_words(node, where, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return self._all_words(node.left, where, depth) + self._all_words(node.right, where, depth)
-        words: list[Word] = []
+        words: list[CommandWord] = []
         if isinstance(node, (ast.Name, ast.Attribute)) and depth > 0:
             for binding in self.values.bindings(node, where):
                 if binding.kind == "value" and isinstance(binding.node, ast.expr):
@@ -163,14 +163,14 @@ class Commands:
                     words += self._all_words(binding.node.value, binding.where, depth - 1)
         return words
 
-    def _listed_words(self, node: ast.List | ast.Tuple, where: Where, depth: int = 4) -> list[Word]:
-        words: list[Word] = []
+    def _listed_words(self, node: ast.List | ast.Tuple, where: Where, depth: int = 4) -> list[CommandWord]:
+        words: list[CommandWord] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 words += self._all_words(element.value, where, depth - 1)
                 continue
             text = self._word(element, where)
-            words.append(Word(text[0], [self.emit.code.in_source(offset) for offset in text[1]]))
+            words.append(CommandWord(text[0], [self.emit.code.in_source(offset) for offset in text[1]]))
         return words
 
     def _word(self, node: ast.expr, where: Where) -> Text:
@@ -192,7 +192,7 @@ class Commands:
 
     def _flagged(self, op: Op, name: str, value: Value, text: Text, where: Where) -> None:
         start, end = text[1][0], text[1][-1] + 1
-        self.emit.setting(Given(op, name, value, "launcher-argument"), (start, end), where)
+        self.emit.setting(GivenValue(op, name, value, "launcher-argument"), (start, end), where)
         stated = self.emit.facts.settings[-1]
         place = self.emit.code.between(start, text[1][len(name) - 1] + 1)
         self.emit.facts.settings[-1] = replace(stated, name_place=place)

@@ -9,7 +9,7 @@ from envdoctor.core.facts import Channel, FileFacts, Op, Place, Setting, Use, Va
 from envdoctor.core.regexes import regex
 from envdoctor.readers.python.names.code import Code
 from envdoctor.readers.python.names.names import Names
-from envdoctor.readers.python.names.scopes import Outline, Where
+from envdoctor.readers.python.names.scopes import FileOutline, Where
 from envdoctor.readers.python.names.values import Values
 
 COMMENT_LINES = 20
@@ -19,7 +19,7 @@ CODE_BEFORE_COMMENT = regex(r"(?:[^#\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')
 QUOTED = regex(r"[A-Za-z]{0,2}('''|\"\"\"|'|\")")
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """A setting to state. `name_node` and `value_node` say where name and value are written, if they are."""
 
     op: Op
@@ -37,7 +37,7 @@ class Emitter:
 
     __slots__ = ("_comments", "_counts", "code", "facts", "names", "outline", "values")
 
-    def __init__(self, code: Code, outline: Outline, facts: FileFacts) -> None:
+    def __init__(self, code: Code, outline: FileOutline, facts: FileFacts) -> None:
         self.code = code
         self.outline = outline
         self.facts = facts
@@ -53,7 +53,7 @@ class Emitter:
         self._counts[position] = used + count
         return position << ORDERS | min(used, (1 << ORDERS) - 1)
 
-    def setting(self, given: Given, span: tuple[int, int], where: Where, applied: Where | None = None) -> None:
+    def setting(self, given: GivenValue, span: tuple[int, int], where: Where, applied: Where | None = None) -> None:
         """State a setting written at `span`; `applied` is the statement that puts it into force, if another one."""
         acting = applied or where
         branches = acting.block.branches(self.code)

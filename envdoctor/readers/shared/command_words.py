@@ -20,7 +20,7 @@ _SHELL_OPTION = regex(r"[-+][A-Za-z]+|--\w+|pipefail|errexit")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class CommandWord:
     """One word: what the process gets, and the offset of each of its characters. `raw`: it is shell text already."""
 
     text: str
@@ -32,7 +32,7 @@ class Word:
         return mapped(origin, self.text, self.offsets)
 
 
-def script_of(words: Sequence[Word]) -> Word | None:
+def script_of(words: Sequence[CommandWord]) -> CommandWord | None:
     """The script of `bash -c script`, where nothing but an init program stands before the shell."""
     at = 0
     while at < len(words) and words[at].text.rsplit("/", 1)[-1] in INITS:
@@ -47,7 +47,7 @@ def script_of(words: Sequence[Word]) -> Word | None:
     return None
 
 
-def command_source(origin: Source, words: Sequence[Word]) -> MappedSource:
+def command_source(origin: Source, words: Sequence[CommandWord]) -> MappedSource:
     """One shell command from words, each character with its place."""
     pieces: list[str] = []
     offsets: list[int] = []

@@ -22,7 +22,7 @@ class Mark:
         self.index = index
 
 
-class Node(metaclass=ABCMeta):  # noqa: B024 - abstract so that classes can be registered as it
+class TreeNode(metaclass=ABCMeta):  # noqa: B024 - abstract so that classes can be registered as it
     """A part of a document from `start_mark` to `end_mark`; `tag` is what an application calls its type."""
 
     __slots__ = ("end_mark", "start_mark", "tag", "value")
@@ -34,7 +34,7 @@ class Node(metaclass=ABCMeta):  # noqa: B024 - abstract so that classes can be r
         self.end_mark = Mark(end)
 
 
-class ScalarNode(Node):
+class ScalarNode(TreeNode):
     """Text. `style` is how it is quoted; empty or None: not at all."""
 
     __slots__ = ("style",)
@@ -45,15 +45,15 @@ class ScalarNode(Node):
         self.style = style
 
 
-class SequenceNode(Node):
+class SequenceNode(TreeNode):
     """A list of nodes."""
 
     __slots__ = ()
-    value: list[Node]
+    value: list[TreeNode]
 
 
-class MappingNode(Node):
+class MappingNode(TreeNode):
     """Pairs of key and value in the order they are written; a key may stand more than once."""
 
     __slots__ = ()
-    value: list[tuple[Node, Node]]
+    value: list[tuple[TreeNode, TreeNode]]

@@ -8,7 +8,7 @@ from envdoctor.core.facts import Branch, Channel, Exported, Inclusion, Op, Place
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector, comment_at
-from envdoctor.readers.shared.statements import Word
+from envdoctor.readers.shared.statements import StatementWord
 
 MOST_COMMANDS = 2000
 """Commands of one file that are handed to the shell reader, which takes a tree for each."""
@@ -39,7 +39,13 @@ class StatementReader:
         return tuple(self.branches)
 
     def setting(
-        self, op: Op, name: Word, value: Value, value_word: Word | None, exported: Exported = "yes", end: int = 0
+        self,
+        op: Op,
+        name: StatementWord,
+        value: Value,
+        value_word: StatementWord | None,
+        exported: Exported = "yes",
+        end: int = 0,
     ) -> None:
         """State a setting from its name to the end of its value, or to `end`."""
         if self.out.full or not _NAME.fullmatch(name.text):
@@ -59,13 +65,13 @@ class StatementReader:
         match = _END.match(self.source.text, at)
         return match.end() if match else at
 
-    def inside(self, word: Word) -> Place:
+    def inside(self, word: StatementWord) -> Place:
         """The place of a word without its quotes."""
         if not word.offsets:
             return self.source.place(word.start, word.end)
         return self.source.place(word.offsets[0], word.offsets[-1] + 1)
 
-    def inclusion(self, word: Word) -> None:
+    def inclusion(self, word: StatementWord) -> None:
         """A file that this one sources."""
         if word.text:
             place = self.inside(word)
@@ -99,7 +105,7 @@ class StatementReader:
             self.out.problem(f"more than {MOST_SETTINGS} settings: the rest was left out", 0, 0)
 
 
-def joined(words: Iterable[Word], glue: str, known: Mapping[str, str] | None = None) -> Value:
+def joined(words: Iterable[StatementWord], glue: str, known: Mapping[str, str] | None = None) -> Value:
     """Several words as one value (`set -x A 1 2` of fish, `prepend-path` with more than one folder)."""
     values = [word.value(known) for word in words]
     text = glue.join(value.text for value in values)

@@ -45,7 +45,7 @@ class Language:
 
 
 @dataclass(slots=True)
-class Word:
+class StatementWord:
     """What a program gets for a word, the offset of each character, and the span with its quotes.
 
     `template` is the text with `LITERAL_DOLLAR` for each `$` that stands for itself; `braced`: a literal `{...}`.
@@ -80,7 +80,7 @@ class Word:
 class Statement:
     """Words up to a line end or an operator, which is kept in `ended_by`."""
 
-    words: list[Word]
+    words: list[StatementWord]
     ended_by: str = "\n"
 
     @property
@@ -108,7 +108,7 @@ class Scanner:
 
     def statements(self) -> Iterator[Statement]:
         """All statements that have words."""
-        words: list[Word] = []
+        words: list[StatementWord] = []
         while self.at < self.end:
             if self.skip():
                 continue
@@ -124,7 +124,7 @@ class Scanner:
         if words:
             yield Statement(words)
 
-    def comments(self, words: list[Word]) -> bool:
+    def comments(self, words: list[StatementWord]) -> bool:
         """Whether a comment may begin here: in Tcl only where a command may."""
         return not self.language.braces or not words
 
@@ -145,9 +145,9 @@ class Scanner:
         self.at = match.end()
         return match[0]
 
-    def word(self) -> Word:
+    def word(self) -> StatementWord:
         """One word."""
-        word = Word(self.at, self.at)
+        word = StatementWord(self.at, self.at)
         if self.language.braces and self.text[self.at] == "{":
             return self.braced(word)
         while self.at < self.end and self.text[self.at] not in " \t\r\f\v\n;" and not self.operator():
@@ -160,7 +160,7 @@ class Scanner:
         """Whether an operator stands here, which ends a word."""
         return self.language.operators and self.text[self.at] in "&|"
 
-    def piece(self, word: Word) -> bool:
+    def piece(self, word: StatementWord) -> bool:
         """One part of a word; False where the word ends (a continued line)."""
         text, at = self.text, self.at
         char = text[at]
@@ -180,7 +180,7 @@ class Scanner:
             self.at += 1
         return True
 
-    def escaped(self, word: Word) -> None:
+    def escaped(self, word: StatementWord) -> None:
         """A backslash and what follows it."""
         following = self.text[self.at + 1 : min(self.at + 2, self.end)]
         if self.language.escapes and following:
@@ -190,7 +190,7 @@ class Scanner:
             word.add("\\", self.at)
             self.at += 1
 
-    def quoted(self, word: Word, quote: str) -> None:
+    def quoted(self, word: StatementWord, quote: str) -> None:
         """Text in quotes, up to the closing one or the end of the line."""
         allowed = self.language.in_double if quote == '"' else self.language.in_single
         inside = re.compile(rf"[^{quote}\\\n`]+")
@@ -221,7 +221,7 @@ class Scanner:
         further = self.language.multiline and self.text.find(quote, line, min(self.end, line + LONGEST)) != -1
         return self.end if further and quote not in self.text[self.at : line] else line
 
-    def bracketed(self, word: Word, closing: str) -> None:
+    def bracketed(self, word: StatementWord, closing: str) -> None:
         """What stands in brackets: computed at run time, up to the closing bracket on its line."""
         opening, depth, at = self.text[self.at], 0, self.at
         while at < self.end and (self.text[at] != "\n" or self.text[at - 1] == "\\"):
@@ -234,7 +234,7 @@ class Scanner:
         word.add(self.text[self.at : at], self.at)
         self.at = at
 
-    def braced(self, word: Word) -> Word:
+    def braced(self, word: StatementWord) -> StatementWord:
         """`{...}` of Tcl: one literal word, over any number of lines."""
         depth, start = 0, self.at
         for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(self.text, self.at, self.end):

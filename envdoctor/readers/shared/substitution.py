@@ -28,7 +28,7 @@ _DEFAULT_OPERATORS = (":-", "-", ":=", "=")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class VariableReference:
     """One reference. `name` is empty where it names no variable (a template expression, a command)."""
 
     name: str
@@ -36,10 +36,10 @@ class Reference:
     word: str = ""
 
 
-Part = str | Reference
+Part = str | VariableReference
 
 
-def reference_at(text: str, at: int) -> tuple[Reference, int] | None:
+def reference_at(text: str, at: int) -> tuple[VariableReference, int] | None:
     """The reference that starts at `text[at]` and the offset of its end; None where none starts there."""
     if text.startswith("{{", at) or text.startswith("${{", at):
         return _expression(text, at)
@@ -50,7 +50,7 @@ def reference_at(text: str, at: int) -> tuple[Reference, int] | None:
     if text[at + 1] == "(":
         return _parenthesised(text, at)
     match = _NAME.match(text, at + 1)
-    return (Reference(match.group()), match.end()) if match else None
+    return (VariableReference(match.group()), match.end()) if match else None
 
 
 def parts_of(text: str, dollar_escape: bool = True) -> list[Part]:
@@ -77,7 +77,7 @@ def parts_of(text: str, dollar_escape: bool = True) -> list[Part]:
 
 def value_of(parts: list[Part], text: str, known: Mapping[str, str] | None = None) -> Value:
     """literal where no part is a reference, else template; `known` gives defaults for the fallback."""
-    references = [part for part in parts if isinstance(part, Reference)]
+    references = [part for part in parts if isinstance(part, VariableReference)]
     if not references:
         return Value("literal", "".join(part for part in parts if isinstance(part, str)))
     names = dict.fromkeys(name for part in references for name in _names(part))
@@ -95,7 +95,7 @@ def resolve(parts: Iterable[Part], known: Mapping[str, str]) -> str | None:
     return "".join(done)
 
 
-def _replacement(reference: Reference, known: Mapping[str, str]) -> str | None:
+def _replacement(reference: VariableReference, known: Mapping[str, str]) -> str | None:
     value = known.get(reference.name)
     if reference.operator in ("+", ":+"):
         return resolve(parts_of(reference.word), known) if value else ""
@@ -104,21 +104,25 @@ def _replacement(reference: Reference, known: Mapping[str, str]) -> str | None:
     return None if reference.operator[:1] in ("#", "%", "/") else value
 
 
-def _names(reference: Reference) -> list[str]:
-    inner = [part for part in parts_of(reference.word) if isinstance(part, Reference)] if "$" in reference.word else []
+def _names(reference: VariableReference) -> list[str]:
+    inner = (
+        [part for part in parts_of(reference.word) if isinstance(part, VariableReference)]
+        if "$" in reference.word
+        else []
+    )
     return [name for name in (reference.name, *(part.name for part in inner)) if name]
 
 
-def _braced(text: str, at: int) -> tuple[Reference, int] | None:
+def _braced(text: str, at: int) -> tuple[VariableReference, int] | None:
     end = _closing(text, at + 1)
     if end is None:
         return None
     inside = text[at + 2 : end]
     if match := _BRACED.fullmatch(inside):
-        return Reference(match[1], match[2] or "", match[3] or ""), end + 1
+        return VariableReference(match[1], match[2] or "", match[3] or ""), end + 1
     if match := _RESOLVER.fullmatch(inside):
-        return Reference(match[1], "" if match[2] is None else ":-", (match[2] or "").strip("'\" ")), end + 1
-    return Reference(""), end + 1
+        return VariableReference(match[1], "" if match[2] is None else ":-", (match[2] or "").strip("'\" ")), end + 1
+    return VariableReference(""), end + 1
 
 
 def _closing(text: str, at: int) -> int | None:
@@ -130,22 +134,22 @@ def _closing(text: str, at: int) -> int | None:
     return None
 
 
-def _parenthesised(text: str, at: int) -> tuple[Reference, int] | None:
+def _parenthesised(text: str, at: int) -> tuple[VariableReference, int] | None:
     end = text.find(")", at, at + LONGEST)
     if end == -1:
         return None
     inside = text[at + 2 : end]
-    return Reference(inside if _NAME.fullmatch(inside) else ""), end + 1
+    return VariableReference(inside if _NAME.fullmatch(inside) else ""), end + 1
 
 
-def _expression(text: str, at: int) -> tuple[Reference, int] | None:
+def _expression(text: str, at: int) -> tuple[VariableReference, int] | None:
     start = text.index("{{", at) + 2
     end = text.find("}}", start, start + LONGEST)
     if end == -1:
         return None
     inside = text[start:end]
     if match := _CONTEXT.fullmatch(inside):
-        return Reference(match[1]), end + 2
+        return VariableReference(match[1]), end + 2
     if match := _DEFAULT.search(inside):
-        return Reference("", ":-", next(group for group in match.groups() if group is not None)), end + 2
-    return Reference(""), end + 2
+        return VariableReference("", ":-", next(group for group in match.groups() if group is not None)), end + 2
+    return VariableReference(""), end + 2

@@ -30,7 +30,7 @@ _BLOCK_COMMENT = regex(r"\{\{-?\s*/\*")
 
 
 @dataclass(slots=True)
-class Masked:
+class MaskedTemplate:
     """`text` has the length of the original; `branches` are (start, end, branch), in the order of their ends."""
 
     text: str
@@ -48,10 +48,10 @@ class Masked:
         return tuple(branch for _, branch in sorted(found, key=lambda item: item[0]))
 
 
-def mask(text: str) -> Masked:
+def mask(text: str) -> MaskedTemplate:
     """Text with its templates masked; the text itself where there are none."""
     if "{{" not in text and "{%" not in text:
-        return Masked(text)
+        return MaskedTemplate(text)
     spans = list(_templates(text))
     pieces: list[str] = []
     done = 0
@@ -60,7 +60,7 @@ def mask(text: str) -> Masked:
         pieces += [text[done:begin], cover]
         done = end
     pieces.append(text[done:])
-    return Masked("".join(pieces), spans, list(islice(_branches(text, spans), MOST_BRANCHES)))
+    return MaskedTemplate("".join(pieces), spans, list(islice(_branches(text, spans), MOST_BRANCHES)))
 
 
 class _Ends:

@@ -9,9 +9,17 @@ from envdoctor.core.facts import Channel, Exported, Op
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import assignments as shell_assignments
-from envdoctor.readers.shell.launchers import ENVIRONMENT_LIST, SHELLS, TWO_VALUES, Form, Launcher, Option, by_program
+from envdoctor.readers.shell.launchers import (
+    ENVIRONMENT_LIST,
+    SHELLS,
+    TWO_VALUES,
+    Form,
+    Launcher,
+    LauncherOption,
+    by_program,
+)
 from envdoctor.readers.shell.scripts import embed_script
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import Word
 
 _WORDS_OF_LISTS = ("ALL", "NONE", "NIL", "")
@@ -27,7 +35,7 @@ _JSON_PAIR = regex(r"[\"']([^\"'\s]+)[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^'
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class LauncherArgument:
     """Words that carry variables in one form."""
 
     form: Form
@@ -37,16 +45,16 @@ class Argument:
 
 
 @dataclass(slots=True)
-class Segment:
+class CommandSegment:
     """One set of options and the command after it."""
 
-    arguments: list[Argument] = field(default_factory=list)
+    arguments: list[LauncherArgument] = field(default_factory=list)
     inner: list[Word] = field(default_factory=list)
 
 
-def segments(row: Launcher, words: Sequence[Word], start: int) -> list[Segment]:
+def segments(row: Launcher, words: Sequence[Word], start: int) -> list[CommandSegment]:
     """The options and commands of a launcher, cut at `:` where the launcher knows that."""
-    result: list[Segment] = []
+    result: list[CommandSegment] = []
     at = start
     while at <= len(words):
         end = _segment_end(row, words, at)
@@ -63,8 +71,8 @@ def _segment_end(row: Launcher, words: Sequence[Word], at: int) -> int:
     return len(words)
 
 
-def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
-    segment = Segment()
+def _segment(row: Launcher, words: Sequence[Word]) -> CommandSegment:
+    segment = CommandSegment()
     operands = row.operands
     last = _last_program(words)
     at = 0
@@ -80,7 +88,7 @@ def _segment(row: Launcher, words: Sequence[Word]) -> Segment:
             at = _option(row, words, at, segment, last)
         elif row.assigns and (words[at].assignment() or _removal(row, text)):
             channel: Channel = "shell" if "time" in row.programs.split() else "launcher-argument"
-            segment.arguments.append(Argument("assignment", (words[at],), channel))
+            segment.arguments.append(LauncherArgument("assignment", (words[at],), channel))
             at += 1
         elif row.inner in ("none", "dashes") or _may_be_flags(words, at, last, operands):
             at += 1
@@ -123,7 +131,7 @@ def _is_program(text: str) -> bool:
     return bool(_PROGRAM.match(text)) or text in by_program() or text in SHELLS
 
 
-def _option(row: Launcher, words: Sequence[Word], at: int, segment: Segment, last: int) -> int:
+def _option(row: Launcher, words: Sequence[Word], at: int, segment: CommandSegment, last: int) -> int:
     """Take one option; the index of the word after it and its values is given back."""
     text = words[at].text
     flag, equals, _ = text.partition("=")
@@ -132,7 +140,7 @@ def _option(row: Launcher, words: Sequence[Word], at: int, segment: Segment, las
         return _variables(option, words, at, segment, len(flag) + 1 if equals else 0)
     if flag in TWO_VALUES:
         if at + 2 < len(words) and words[at + 1].text == ENVIRONMENT_LIST:
-            segment.arguments.append(Argument("list", (words[at + 2],), delimiter=";"))
+            segment.arguments.append(LauncherArgument("list", (words[at + 2],), delimiter=";"))
         return at + 3
     if attached := _attached(row, words[at]):
         segment.arguments.append(attached)
@@ -147,19 +155,19 @@ def _option(row: Launcher, words: Sequence[Word], at: int, segment: Segment, las
     return at + 1
 
 
-def _attached(row: Launcher, word: Word) -> Argument | None:
+def _attached(row: Launcher, word: Word) -> LauncherArgument | None:
     """`-eA=1`, `-oSendEnv=A`: a short flag with its value in one word."""
     option = row.option(word.text[:2]) if not word.text.startswith("--") else None
     rest = word.text[2:]
     if option is not None and (re.match(r"[A-Z][A-Z0-9_]*=", rest) or rest.startswith(("SendEnv", "SetEnv"))):
-        return Argument(option.form, (word.part(2),), option.channel)
+        return LauncherArgument(option.form, (word.part(2),), option.channel)
     return None
 
 
-def _variables(option: Option, words: Sequence[Word], at: int, segment: Segment, attached: int) -> int:
+def _variables(option: LauncherOption, words: Sequence[Word], at: int, segment: CommandSegment, attached: int) -> int:
     """Take an option that carries variables, with its value attached after `=` or in the words after it."""
     if attached:
-        segment.arguments.append(Argument(option.form, (words[at].part(attached),), option.channel))
+        segment.arguments.append(LauncherArgument(option.form, (words[at].part(attached),), option.channel))
         return at + 1
     taken = list(words[at + 1 : at + 2])
     if option.form == "pair" and taken and not taken[0].assignment():
@@ -169,11 +177,13 @@ def _variables(option: Option, words: Sequence[Word], at: int, segment: Segment,
         while at + 1 + len(taken) < len(words) and not words[at + 1 + len(taken)].text.startswith("-"):
             taken.append(words[at + 1 + len(taken)])
     if taken:
-        segment.arguments.append(Argument(option.form, tuple(taken), option.channel))
+        segment.arguments.append(LauncherArgument(option.form, tuple(taken), option.channel))
     return at + 1 + len(taken)
 
 
-def state_arguments(state: State, name: str, arguments: Sequence[Argument], inner: Context, context: Context) -> None:
+def state_arguments(
+    state: ShellState, name: str, arguments: Sequence[LauncherArgument], inner: ShellContext, context: ShellContext
+) -> None:
     """State what the arguments of a launcher give to the processes it starts (`inner`), or to the whole script."""
     for argument in arguments:
         if argument.form in ("env-file", "configuration"):
@@ -187,7 +197,7 @@ def state_arguments(state: State, name: str, arguments: Sequence[Argument], inne
                 _give(state, argument, word, name, inner)
 
 
-def _pieces(argument: Argument) -> Iterator[Word]:
+def _pieces(argument: LauncherArgument) -> Iterator[Word]:
     """The words of an argument that stand for one variable each."""
     first = argument.words[0]
     if argument.form == "pair" and len(argument.words) == 2:
@@ -224,7 +234,7 @@ def _stripped(word: Word, start: int, end: int) -> Word:
     return word.part(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
 
 
-def _give(state: State, argument: Argument, word: Word, name: str, context: Context) -> None:
+def _give(state: ShellState, argument: LauncherArgument, word: Word, name: str, context: ShellContext) -> None:
     """State one variable: set with a value, or forwarded by its name."""
     exported: Exported = "no" if argument.channel == "argument" else "yes"
     if argument.form == "pair" and len(argument.words) == 2:
@@ -247,7 +257,7 @@ def _give(state: State, argument: Argument, word: Word, name: str, context: Cont
         state.setting("pass", word, None, context, channel=argument.channel, via=name)
 
 
-def _json(state: State, argument: Argument, name: str, context: Context) -> None:
+def _json(state: ShellState, argument: LauncherArgument, name: str, context: ShellContext) -> None:
     """`{"env_vars": {"A": "1"}}`: each key with its own place."""
     for word in _json_texts(state, argument.words[0]):
         opening = _JSON_OPENING.search(word.text)
@@ -262,7 +272,7 @@ def _json(state: State, argument: Argument, name: str, context: Context) -> None
                 state.setting("set", word.part(*match.span(1)), value, context, channel="runtime-env", via=name)
 
 
-def _json_texts(state: State, word: Word) -> list[Word]:
+def _json_texts(state: ShellState, word: Word) -> list[Word]:
     """The text itself, or what the variable holds that stands for it."""
     name = word.variable()
     return [a[0] for a in state.alternatives(name) if a] if name else [word]

@@ -13,7 +13,7 @@ from envdoctor.core.facts import Exported, Op, Scope
 from envdoctor.core.records import dataclass
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import uses as shell_uses
-from envdoctor.readers.shell.state import Context, Definition, State
+from envdoctor.readers.shell.state import ShellContext, ShellState, VariableDefinition
 from envdoctor.readers.shell.syntax.words import Word, read_word
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ class Manner:
 BARE = Manner()
 
 
-def assign(state: State, node: Node, context: Context, statement: Node, manner: Manner = BARE) -> None:
+def assign(state: ShellState, node: Node, context: ShellContext, statement: Node, manner: Manner = BARE) -> None:
     """State what one assignment node gives; `statement` is the node a comment stands behind or above."""
     around = statement.start_byte, statement.end_byte
     assign_at(state, (node.start_byte, node.end_byte), context, around, manner, node)
 
 
 def assign_at(
-    state: State,
+    state: ShellState,
     span: tuple[int, int],
-    context: Context,
+    context: ShellContext,
     statement: tuple[int, int],
     manner: Manner,
     node: Node | None = None,
@@ -83,18 +83,18 @@ def assign_at(
     give(state, op, name, value, context, manner, state.comment(*statement), known=False if array else None)
 
 
-def name_of(state: State, node: Node) -> str:
+def name_of(state: ShellState, node: Node) -> str:
     """The variable an assignment node assigns; empty for other nodes."""
     match = _ASSIGNMENT.match(state.text, node.start_byte, node.end_byte)
     return match[1] if match and node.type == "variable_assignment" else ""
 
 
 def give(
-    state: State,
+    state: ShellState,
     op: Op,
     name: Word,
     value: Word,
-    context: Context,
+    context: ShellContext,
     manner: Manner,
     comment: str = "",
     known: bool | None = None,
@@ -124,7 +124,7 @@ def grows(op: Op, name: str, value: Word) -> bool:
     return any(e.name == name and e.kind == "plain" for e in value.expansions)
 
 
-def contained(op: Op, name: Word, context: Context) -> tuple[Op, Word, str, str, Context]:
+def contained(op: Op, name: Word, context: ShellContext) -> tuple[Op, Word, str, str, ShellContext]:
     """What `SINGULARITYENV_A` stands for: A in the container, and nowhere else."""
     prefix = next(prefix for prefix in CONTAINER_PREFIXES if name.text.startswith(prefix))
     label = name.text[len(prefix) :]
@@ -135,7 +135,7 @@ def contained(op: Op, name: Word, context: Context) -> tuple[Op, Word, str, str,
     return op, inner, label or name.text, prefix.rstrip("_"), elsewhere
 
 
-def define(state: State, name: str, words: list[Word], context: Context, append: bool) -> None:
+def define(state: ShellState, name: str, words: list[Word], context: ShellContext, append: bool) -> None:
     """Remember the words of a variable, for launchers that are given `$ARGS`."""
     if words and words[0].expansions and words[0].expansions[0].name == name:
         words, append = _without_itself(words, name, append)
@@ -143,7 +143,7 @@ def define(state: State, name: str, words: list[Word], context: Context, append:
     if not append:
         known = [d for d in known if d.branch[: len(context.branch)] != context.branch]
     if len(known) < MOST_DEFINITIONS:
-        state.definitions[name] = [*known, Definition(words, context.branch, append)]
+        state.definitions[name] = [*known, VariableDefinition(words, context.branch, append)]
 
 
 def _without_itself(words: list[Word], name: str, append: bool) -> tuple[list[Word], bool]:
@@ -154,14 +154,14 @@ def _without_itself(words: list[Word], name: str, append: bool) -> tuple[list[Wo
     return ([words[0].part(leading[1])], True) if leading and leading[0] == name else (words, append)
 
 
-def _elements(state: State, node: Node) -> list[Word]:
+def _elements(state: ShellState, node: Node) -> list[Word]:
     array = node.named_children[-1] if node.named_children else None
     if array is None or array.type != "array":
         return []
     return [read_word(state.source, c.start_byte, c.end_byte) for c in array.named_children if c.type != "comment"]
 
 
-def loop(state: State, node: Node) -> None:
+def loop(state: ShellState, node: Node) -> None:
     """Remember the names a `for` loop goes over: `for v in NCCL_A NCCL_B`, `for v in "${NAMES[@]}"`."""
     variable = node.child_by_field_name("variable")
     if variable is None:
@@ -174,7 +174,7 @@ def loop(state: State, node: Node) -> None:
     state.loops[state.text[variable.start_byte : variable.end_byte]] = names[:MOST_DEFINITIONS]
 
 
-def declare(state: State, node: Node, context: Context) -> None:
+def declare(state: ShellState, node: Node, context: ShellContext) -> None:
     """State what `export`, `declare`, `typeset`, `local` or `readonly` says."""
     keyword_match = _KEYWORD.match(state.text, node.start_byte)
     keyword = keyword_match[0] if keyword_match else ""
@@ -194,7 +194,7 @@ def declare(state: State, node: Node, context: Context) -> None:
             _declare_word(state, word, context, node, manner, keyword == "export" and "n" in flags)
 
 
-def _manner(keyword: str, flags: str, context: Context) -> Manner:
+def _manner(keyword: str, flags: str, context: ShellContext) -> Manner:
     exported: Exported = "yes" if keyword == "export" and "n" not in flags else "no"
     via = keyword
     if keyword != "export" and re.search(r"-\w*x", flags):
@@ -203,7 +203,9 @@ def _manner(keyword: str, flags: str, context: Context) -> Manner:
     return Manner(via, exported, own=in_function or keyword == "local")
 
 
-def _declare_word(state: State, word: Word, context: Context, node: Node, manner: Manner, withdraw: bool) -> None:
+def _declare_word(
+    state: ShellState, word: Word, context: ShellContext, node: Node, manner: Manner, withdraw: bool
+) -> None:
     comment = state.comment(node.start_byte, node.end_byte)
     if withdraw:
         for name in names_in(state, word):
@@ -220,7 +222,7 @@ def _declare_word(state: State, word: Word, context: Context, node: Node, manner
         _exported_file(state, word, context)
 
 
-def _exported_file(state: State, word: Word, context: Context) -> None:
+def _exported_file(state: ShellState, word: Word, context: ShellContext) -> None:
     """`export $(grep -v '^#' .env | xargs)`: the file is read as an env file."""
     match = _ENV_FILE_READ.search(word.text)
     if match:
@@ -228,7 +230,7 @@ def _exported_file(state: State, word: Word, context: Context) -> None:
 
 
 @dataclass(slots=True)
-class Given:
+class Assigned:
     """One variable that a word gives a value, or only names. `carrier` is the word where the name stands elsewhere."""
 
     name: Word
@@ -237,29 +239,29 @@ class Given:
     carrier: Word | None = None
 
 
-def assignments_in(state: State, word: Word) -> Iterator[Given]:
+def assignments_in(state: ShellState, word: Word) -> Iterator[Assigned]:
     """What a word gives: `A=1`, `A`, and `$v=1` where v goes over known names."""
     parts = word.assignment()
     if parts is not None:
-        yield Given(*parts)
+        yield Assigned(*parts)
     elif _NAME.match(word.text):
-        yield Given(word)
+        yield Assigned(word)
     elif leading := word.leading_variable():
         variable, end = leading
         rest = word.text[end:]
         for name in state.loops.get(variable, ()):
             if rest.startswith("="):
-                yield Given(name.under(word.branch), "=", word.part(end + 1), word)
+                yield Assigned(name.under(word.branch), "=", word.part(end + 1), word)
             elif not rest:
-                yield Given(name.under(word.branch))
+                yield Assigned(name.under(word.branch))
 
 
-def names_in(state: State, word: Word) -> Iterator[Word]:
+def names_in(state: ShellState, word: Word) -> Iterator[Word]:
     """The names a word stands for, without values."""
     return (given.name for given in assignments_in(state, word) if given.value is None)
 
 
-def unset(state: State, node: Node, context: Context) -> None:
+def unset(state: ShellState, node: Node, context: ShellContext) -> None:
     """State what `unset` takes."""
     children = [child for child in node.named_children if child.type != "comment"]
     if any(_text(state, child).startswith("-") and "f" in _text(state, child) for child in children):
@@ -270,5 +272,5 @@ def unset(state: State, node: Node, context: Context) -> None:
             state.setting("unset", name, None, context, via="unset", comment=comment)
 
 
-def _text(state: State, node: Node) -> str:
+def _text(state: ShellState, node: Node) -> str:
     return state.text[node.start_byte : node.end_byte]

@@ -23,7 +23,7 @@ from envdoctor.readers.shell import (
     uses as shell_uses,
 )
 from envdoctor.readers.shell.launchers import SHELLS, by_program
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax import repair as shell_repair
 from envdoctor.readers.shell.syntax.words import Word, joined, read_word
 
@@ -66,7 +66,7 @@ def parts_of(children: Sequence[Node]) -> Parts:
     return parts
 
 
-def words_of(state: State, node: Node) -> list[Word]:
+def words_of(state: ShellState, node: Node) -> list[Word]:
     """The words of a command node."""
     return [read_word(state.source, start, end) for start, end in parts_of(node.named_children).words]
 
@@ -76,7 +76,7 @@ def _known_programs() -> frozenset[str]:
     return frozenset((*by_program(), *SHELLS, *BUILTINS))
 
 
-def command(state: State, node: Node, children: Sequence[Node], context: Context) -> None:
+def command(state: ShellState, node: Node, children: Sequence[Node], context: ShellContext) -> None:
     """State what a command gives, starts and uses."""
     parts = parts_of(children)
     if not parts.words:
@@ -102,7 +102,7 @@ def command(state: State, node: Node, children: Sequence[Node], context: Context
         _uses(state, parts, program == ":" or _prints(program, context), context)
 
 
-def plain(state: State, start: int, end: int, context: Context) -> bool:
+def plain(state: ShellState, start: int, end: int, context: ShellContext) -> bool:
     """Deal with a command that gives, starts and carries nothing: state its uses. False: it is more than that."""
     text = state.text
     match = _FIRST_WORD.match(text, start, end)
@@ -126,7 +126,7 @@ def plain(state: State, start: int, end: int, context: Context) -> bool:
     return True
 
 
-def _uses(state: State, parts: Parts, printing: bool, context: Context) -> None:
+def _uses(state: ShellState, parts: Parts, printing: bool, context: ShellContext) -> None:
     """State the uses in the words, but for those whose text was read on as a script."""
     if not state.read_on:
         shell_uses.scan(state, parts.words[0][0], parts.words[-1][1], context, printing=printing)
@@ -137,13 +137,13 @@ def _uses(state: State, parts: Parts, printing: bool, context: Context) -> None:
             shell_uses.scan(state, start, end, context, printing=printing)
 
 
-def _prints(program: str, context: Context) -> bool:
+def _prints(program: str, context: ShellContext) -> bool:
     """Whether a command only tells somebody something."""
     captured = context.output is not None and context.output.kind in ("capture", "pipe", "argument")
     return not captured and shell_uses.PRINTING.match(program) is not None
 
 
-def _prefix(state: State, assignments: Sequence[Node], node: Node, program: str, context: Context) -> None:
+def _prefix(state: ShellState, assignments: Sequence[Node], node: Node, program: str, context: ShellContext) -> None:
     """State `A=1 cmd`: for that command alone. Before `.` and `eval` nothing is exported."""
     exported: Exported = "no" if program in (".", "source", "eval") else "yes"
     manner = shell_assignments.Manner("", exported, own=True)
@@ -152,7 +152,7 @@ def _prefix(state: State, assignments: Sequence[Node], node: Node, program: str,
         shell_assignments.assign(state, assignment, inner, node, manner)
 
 
-def _set(state: State, words: list[Word], context: Context) -> None:
+def _set(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`set -a`, `set -o allexport`, and their opposites."""
     texts = [word.text for word in words[1:]]
     for index, text in enumerate(texts):
@@ -163,12 +163,12 @@ def _set(state: State, words: list[Word], context: Context) -> None:
             state.allexport = text.startswith("-")
 
 
-def _source(state: State, words: list[Word], context: Context) -> None:
+def _source(state: ShellState, words: list[Word], context: ShellContext) -> None:
     if len(words) > 1 and not words[1].text.startswith(("<", "-")):
         state.inclusion("source", words[1], context)
 
 
-def _eval(state: State, words: list[Word], context: Context) -> None:
+def _eval(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`eval` runs its words in this very shell."""
     if len(words) < 2:
         return
@@ -183,7 +183,7 @@ def _eval(state: State, words: list[Word], context: Context) -> None:
     state.embed_word(whole, "shell", context.scope, context.branch)
 
 
-def loop_export(state: State, whole: Word, context: Context) -> bool:
+def loop_export(state: ShellState, whole: Word, context: ShellContext) -> bool:
     """`eval "export $v=1"` where v goes over known names."""
     if not whole.text.startswith("export $") and not whole.text.startswith("$"):
         return False
@@ -202,7 +202,7 @@ def joined_any(words: Sequence[Word]) -> Word:
     return joined([word for word in words if word.source is words[0].source])
 
 
-def _module(state: State, words: list[Word], context: Context) -> None:
+def _module(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`module load rocm/6.2.4`: a component with its version."""
     texts = [word.text for word in words]
     if texts[0] == "module" and texts[1:2] not in (["load"], ["add"], ["swap"], ["switch"], ["try-load"]):
@@ -212,7 +212,7 @@ def _module(state: State, words: list[Word], context: Context) -> None:
             state.facts.components.append(Component(match[1], match[2], word.place(), "module load"))
 
 
-def _pip(state: State, words: list[Word], context: Context) -> None:
+def _pip(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`pip install torch==2.4.0`: a component with its version."""
     texts = [word.text for word in words]
     if "install" not in texts[1:4]:
@@ -222,13 +222,13 @@ def _pip(state: State, words: list[Word], context: Context) -> None:
             state.facts.components.append(Component(match[1], match[2], word.place(), "pip install"))
 
 
-def _forget(state: State, words: list[Word], context: Context) -> None:
+def _forget(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`read A`, `mapfile -t A`: what the variables hold from here on is not in the text."""
     for word in words[1:]:
         state.definitions.pop(word.text, None)
 
 
-BUILTINS: dict[str, Callable[[State, list[Word], Context], None]] = {
+BUILTINS: dict[str, Callable[[ShellState, list[Word], ShellContext], None]] = {
     "set": _set,
     "source": _source,
     ".": _source,

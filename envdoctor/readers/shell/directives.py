@@ -9,9 +9,9 @@ import re
 
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import arguments as shell_arguments
-from envdoctor.readers.shell.arguments import Argument
+from envdoctor.readers.shell.arguments import LauncherArgument
 from envdoctor.readers.shell.launchers import by_program
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import Word
 
 _HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
@@ -20,7 +20,7 @@ _WORD = regex(r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+")
 _PROGRAMS = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "FLUX:": "flux", "flux:": "flux"}
 
 
-def directives(state: State, context: Context) -> None:
+def directives(state: ShellState, context: ShellContext) -> None:
     """State the variables that directives give to the job. No shell expands anything there."""
     head = _HEAD.match(state.text)
     for match in _DIRECTIVE.finditer(state.text, 0, head.end() if head else 0):
@@ -29,7 +29,7 @@ def directives(state: State, context: Context) -> None:
         words = _before_comment(words)
         row = by_program()[program][0]
         arguments = [
-            Argument(argument.form, argument.words, "batch-directive", argument.delimiter)
+            LauncherArgument(argument.form, argument.words, "batch-directive", argument.delimiter)
             for segment in shell_arguments.segments(row, words, 0)
             for argument in segment.arguments
             if argument.form != "script"
@@ -37,7 +37,7 @@ def directives(state: State, context: Context) -> None:
         shell_arguments.state_arguments(state, program, arguments, context, context)
 
 
-def _word(state: State, start: int, end: int) -> Word:
+def _word(state: ShellState, start: int, end: int) -> Word:
     text = state.text[start:end]
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return Word(state.source, text[1:-1], start, end, range(start + 1, end - 1))
@@ -46,7 +46,7 @@ def _word(state: State, start: int, end: int) -> Word:
     return Word(state.source, text, start, end, range(start, end))
 
 
-def _without_quotes(state: State, start: int, end: int) -> Word:
+def _without_quotes(state: ShellState, start: int, end: int) -> Word:
     """`-env "all,A=1"` and `--export="ALL,A=1"`: double quotes group words and are removed."""
     offsets = [at for at in range(start, end) if state.text[at] != '"']
     return Word(state.source, "".join(state.text[at] for at in offsets), start, end, offsets)

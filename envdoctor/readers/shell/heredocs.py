@@ -27,7 +27,7 @@ from envdoctor.readers.shell import (
 )
 from envdoctor.readers.shell.commands import words_of
 from envdoctor.readers.shell.launchers import SHELLS
-from envdoctor.readers.shell.state import Context, Definition, Output, State
+from envdoctor.readers.shell.state import ShellContext, ShellOutput, ShellState, VariableDefinition
 from envdoctor.readers.shell.syntax import repair as shell_repair
 from envdoctor.readers.shell.syntax.words import Expansion, Word, read_word
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 _BODY_ESCAPE = regex(r"\\([$`\\\n])")
 _BODY_REFERENCE = regex(r"(?<!\\)\$(?:\{([A-Za-z_]\w*)[^}\n]*\}|([A-Za-z_]\w*))", re.ASCII)
 _PYTHON = regex(r"(?:\S*/)?(?:python|pypy)[\d.]*\Z")
-PIPE = Output("pipe")
+PIPE = ShellOutput("pipe")
 
 
-def output_of(state: State, redirects: Sequence[Node]) -> Output | None:
+def output_of(state: ShellState, redirects: Sequence[Node]) -> ShellOutput | None:
     """The file that standard output is sent to, if any of the redirections does that."""
-    result: Output | None = None
+    result: ShellOutput | None = None
     for redirect in redirects:
         for node in (redirect, *(redirect.named_children if redirect.type == "heredoc_redirect" else ())):
             if node.type == "file_redirect":
@@ -50,7 +50,7 @@ def output_of(state: State, redirects: Sequence[Node]) -> Output | None:
     return result
 
 
-def _file(state: State, node: Node) -> Output | None:
+def _file(state: ShellState, node: Node) -> ShellOutput | None:
     destination = node.child_by_field_name("destination")
     descriptor = node.child_by_field_name("descriptor")
     if destination is None:
@@ -62,10 +62,10 @@ def _file(state: State, node: Node) -> Output | None:
         return None
     if operator.lstrip("1") not in (">", ">>", "&>", "&>>", ">|"):
         return None
-    return Output("file", read_word(state.source, destination.start_byte, destination.end_byte).text)
+    return ShellOutput("file", read_word(state.source, destination.start_byte, destination.end_byte).text)
 
 
-def sink(state: State, node: Node, context: Context) -> Output:
+def sink(state: ShellState, node: Node, context: ShellContext) -> ShellOutput:
     """Where the output of a pipeline member goes: what the next member does with it."""
     command, output = node, None
     if node.type == "redirected_statement":
@@ -78,7 +78,7 @@ def sink(state: State, node: Node, context: Context) -> Output:
     return consumer(words, output or context.output) or PIPE if words else PIPE
 
 
-def consumer(words: Sequence[Word], output: Output | None) -> Output | None:
+def consumer(words: Sequence[Word], output: ShellOutput | None) -> ShellOutput | None:
     """What a command does with its input: keeps it in a file, runs it, or passes it on; None: nothing known."""
     while words:
         texts = [word.text for word in words]
@@ -87,17 +87,17 @@ def consumer(words: Sequence[Word], output: Output | None) -> Output | None:
             return output
         if program == "tee":
             files = [text for text in texts[1:] if not text.startswith("-") and text not in shell_targets.NOWHERE]
-            return Output("file", files[0]) if files else None
+            return ShellOutput("file", files[0]) if files else None
         if program in SHELLS:
-            return None if _given_script(texts[1:]) else Output("shell")
+            return None if _given_script(texts[1:]) else ShellOutput("shell")
         if _PYTHON.match(program):
-            return Output("python") if texts[1:2] in ([], ["-"]) else None
+            return ShellOutput("python") if texts[1:2] in ([], ["-"]) else None
         found = shell_run.row_of(program, words)
         if found is None:
             return _kubernetes(program, texts)
         inner = shell_run.carried(found[0], words, found[1])
         if found[0].inner == "script" and not inner:
-            return Output("shell")
+            return ShellOutput("shell")
         if found[0].inner == "shell":
             return _remote(inner)
         words = inner
@@ -111,22 +111,24 @@ def _given_script(texts: Sequence[str]) -> bool:
     )
 
 
-def _kubernetes(program: str, texts: Sequence[str]) -> Output | None:
+def _kubernetes(program: str, texts: Sequence[str]) -> ShellOutput | None:
     if program in ("kubectl", "oc", "helm") and "-" in texts and ("apply" in texts or "create" in texts):
-        return Output("yaml")
+        return ShellOutput("yaml")
     return None
 
 
-def _remote(inner: Sequence[Word]) -> Output | None:
+def _remote(inner: Sequence[Word]) -> ShellOutput | None:
     """`ssh host <<EOF` and `ssh host bash -s <<EOF` run their input; `ssh host 'cat >> file'` keeps it."""
     text = " ".join(word.text for word in inner)
     if not inner or re.fullmatch(r"(?:sudo\s+)?(?:/bin/)?(?:bash|sh)(?:\s+-[ls]+)*(?:\s+--)?", text):
-        return Output("shell")
+        return ShellOutput("shell")
     match = re.search(r"(?:cat\s*>>?|tee(?:\s+-a)?)\s*[\"']?([^\s\"';&|>]+)", text)
-    return Output("file", match[1]) if match else None
+    return ShellOutput("file", match[1]) if match else None
 
 
-def here_documents(state: State, body: Node | None, redirects: Sequence[Node], context: Context) -> list[Node]:
+def here_documents(
+    state: ShellState, body: Node | None, redirects: Sequence[Node], context: ShellContext
+) -> list[Node]:
     """Read the here-documents and here-strings of a statement; what else stands in them is given back to visit."""
     rest: list[Node] = []
     for redirect in redirects:
@@ -145,7 +147,7 @@ _OWN_PARTS = ("heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor")
 _WORDS = ("word", "string", "raw_string", "concatenation", "number", "simple_expansion", "expansion")
 
 
-def _place(state: State, text: Word, body: Node | None, rest: Sequence[Node], context: Context) -> None:
+def _place(state: ShellState, text: Word, body: Node | None, rest: Sequence[Node], context: ShellContext) -> None:
     """Read the text of a here-document as what its consumer takes it for."""
     words = words_of(state, body) if body is not None and body.type == "command" else []
     output = consumer(words, context.output) if words else context.output
@@ -156,12 +158,12 @@ def _place(state: State, text: Word, body: Node | None, rest: Sequence[Node], co
         _into_variable(state, text, words, context)
     elif output is not None and output.kind == "capture":
         if output.target:
-            state.definitions[output.target] = [Definition([text], context.branch)]
+            state.definitions[output.target] = [VariableDefinition([text], context.branch)]
     elif output is not None and output.kind not in ("pipe", "argument"):
         _read_as(state, text, output, _carrier(state, words, context))
 
 
-def _carrier(state: State, words: Sequence[Word], context: Context) -> Context:
+def _carrier(state: ShellState, words: Sequence[Word], context: ShellContext) -> ShellContext:
     """`ssh host <<EOF` and `docker exec -i c bash <<EOF`: the text runs elsewhere."""
     program = words[0].text.rsplit("/", 1)[-1] if words else ""
     found = shell_run.row_of(program, words)
@@ -171,14 +173,14 @@ def _carrier(state: State, words: Sequence[Word], context: Context) -> Context:
     return context
 
 
-def _into_variable(state: State, text: Word, words: Sequence[Word], context: Context) -> None:
+def _into_variable(state: ShellState, text: Word, words: Sequence[Word], context: ShellContext) -> None:
     """`read -r -d '' VAR <<EOF`: the text is what the variable holds."""
     name = words[-1].text
     if name.isidentifier():
-        state.definitions[name] = [Definition([text], context.branch)]
+        state.definitions[name] = [VariableDefinition([text], context.branch)]
 
 
-def _read_as(state: State, text: Word, output: Output, context: Context) -> None:
+def _read_as(state: ShellState, text: Word, output: ShellOutput, context: ShellContext) -> None:
     kind = output.kind
     if kind == "file":
         known = shell_targets.file_kind(output.target)
@@ -189,13 +191,13 @@ def _read_as(state: State, text: Word, output: Output, context: Context) -> None
     shell_output.read_written(state, text, kind, output.target, context.into(output))
 
 
-def _uses(state: State, text: Word, context: Context) -> None:
+def _uses(state: ShellState, text: Word, context: ShellContext) -> None:
     """A file of an unknown kind: the variables put into it are used."""
     if text.expansions:
         shell_uses.scan(state, text.start, text.end, context)
 
 
-def body_of(state: State, redirect: Node) -> Word | None:
+def body_of(state: ShellState, redirect: Node) -> Word | None:
     """The body of a here-document as one word, unescaped where its delimiter is unquoted."""
     delimiter = next((child for child in redirect.named_children if child.type == "heredoc_start"), None)
     body = next((child for child in redirect.named_children if child.type == "heredoc_body"), None)
@@ -209,7 +211,7 @@ def body_of(state: State, redirect: Node) -> Word | None:
     return _unquoted(state, start, end)
 
 
-def _unquoted(state: State, start: int, end: int) -> Word:
+def _unquoted(state: ShellState, start: int, end: int) -> Word:
     source = state.text[start:end]
     found = _BODY_REFERENCE.finditer(source)
     expansions = tuple(Expansion("plain", match[1] or match[2], match.start(), match.end()) for match in found)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from envdoctor.knowledge.launchers import Command as Launcher
-from envdoctor.knowledge.launchers import Form, Inner, Option, load_launchers
+from envdoctor.knowledge.launchers import Form, Inner, LauncherOption, load_launchers
+from envdoctor.knowledge.launchers import LauncherCommand as Launcher
 
-__all__ = ["Form", "Inner", "Launcher", "Option", "by_program", "module_launchers"]
+__all__ = ["Form", "Inner", "Launcher", "LauncherOption", "by_program", "module_launchers"]
 
 SHELLS = ("bash", "sh", "zsh", "ksh", "dash", "ash")
 TWO_VALUES = frozenset(("-mca", "--mca", "-gmca", "--gmca", "--prtemca", "--pmixmca", "-pmca", "--omca"))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from envdoctor.core.facts import Scope
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import targets as shell_targets
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import Expansion, Word, joined
 
 _ESCAPED = regex(r"\\(n|t|\\|\"|')")
@@ -17,7 +17,7 @@ _DIRECTIVE = regex(r"%%|%[-+ #0]*\d*(?:\.\d+)?[sdibqfxX]")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
-def echo(state: State, words: list[Word], context: Context) -> None:
+def echo(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`echo "A=1" >> file`: the text is what the file is given."""
     at = 1
     while at < len(words) and re.fullmatch(r"-[neE]+", words[at].text):
@@ -28,7 +28,7 @@ def echo(state: State, words: list[Word], context: Context) -> None:
         written(state, unescaped(whole) if escapes else whole, context)
 
 
-def printf(state: State, words: list[Word], context: Context) -> None:
+def printf(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """`printf 'A=%s\\n' 1 > file`; `printf -v A ...` assigns."""
     if len(words) > 2 and words[1].text == "-v":
         if words[2].text.isidentifier():
@@ -38,7 +38,7 @@ def printf(state: State, words: list[Word], context: Context) -> None:
         written(state, unescaped(formatted(words[1], words[2:])), context)
 
 
-def written(state: State, text: Word, context: Context) -> None:
+def written(state: ShellState, text: Word, context: ShellContext) -> None:
     """Read text that goes into a file or a command, where that holds settings."""
     output = context.output
     if output is None or output.kind in ("pipe", "capture", "argument"):
@@ -51,7 +51,7 @@ def written(state: State, text: Word, context: Context) -> None:
     read_written(state, text, kind, output.target, context)
 
 
-def read_written(state: State, text: Word, kind: str, target: str, context: Context) -> None:
+def read_written(state: ShellState, text: Word, kind: str, target: str, context: ShellContext) -> None:
     """Read text of a kind that becomes a file of its own (`target`) or the input of another program."""
     if not kind:
         return

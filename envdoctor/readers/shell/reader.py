@@ -19,11 +19,11 @@ from envdoctor.core.source import Source
 from envdoctor.readers.shared.embedded import read_embedded
 from envdoctor.readers.shell import directives as shell_directives
 from envdoctor.readers.shell import recovery as shell_recovery
-from envdoctor.readers.shell.state import MOST_FACTS, Context, FullError, State, Surroundings
+from envdoctor.readers.shell.state import MOST_FACTS, FullError, ShellContext, ShellState, Surroundings
 from envdoctor.readers.shell.syntax import parse as shell_parse
 from envdoctor.readers.shell.syntax import repair as shell_repair
-from envdoctor.readers.shell.syntax.mask import Masked, mask
-from envdoctor.readers.shell.walk import Walker
+from envdoctor.readers.shell.syntax.mask import MaskedScript, mask
+from envdoctor.readers.shell.walk import ShellWalker
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -71,15 +71,15 @@ def read_around(source: Source, around: Surroundings) -> FileFacts:
     return _by_lines(source, masked, around)
 
 
-def _state(source: Source, masked: Masked, around: Surroundings) -> State:
+def _state(source: Source, masked: MaskedScript, around: Surroundings) -> ShellState:
     around = Surroundings(around.order, around.scope, around.branch, dict(around.definitions), dict(around.loops))
-    state = State(source, masked, around, read_around)
-    shell_directives.directives(state, Context(around.scope, around.branch))
+    state = ShellState(source, masked, around, read_around)
+    shell_directives.directives(state, ShellContext(around.scope, around.branch))
     return state
 
 
 def _walked(
-    source: Source, masked: Masked, tree: Tree, around: Surroundings, unclosed: list[int], tolerant: bool
+    source: Source, masked: MaskedScript, tree: Tree, around: Surroundings, unclosed: list[int], tolerant: bool
 ) -> FileFacts:
     """Facts from a syntax tree. `tolerant`: what is misread stays so."""
     state = _state(source, masked, around)
@@ -87,7 +87,7 @@ def _walked(
     for start in unclosed:
         state.problem("a quote or substitution is not closed; read as if it ended with its line", start, start + 1)
     try:
-        Walker(state).walk(tree.root_node, Context(around.scope, around.branch))
+        ShellWalker(state).walk(tree.root_node, ShellContext(around.scope, around.branch))
     except FullError:
         state.problem(f"more than {MOST_FACTS:,} facts; the rest is left out", 0, 1)
     if tree.root_node.has_error:
@@ -95,13 +95,13 @@ def _walked(
     return state.finish()
 
 
-def _by_lines(source: Source, masked: Masked, around: Surroundings) -> FileFacts:
+def _by_lines(source: Source, masked: MaskedScript, around: Surroundings) -> FileFacts:
     """Facts of a script that takes the parser too long as a whole."""
     state = _state(source, masked, around)
     state.problem("not readable as a whole; read line by line", 0, 1)
     state.tolerant = True
-    walker = Walker(state)
-    context = Context(around.scope, around.branch, recovered=True)
+    walker = ShellWalker(state)
+    context = ShellContext(around.scope, around.branch, recovered=True)
     try:
         for root in shell_recovery.lines(state, 0, len(source.text)):
             walker.walk(root, context)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.core.regexes import regex
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.parse import parse_part
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Push = Callable[["Sequence[Node]", Context], None]
+Push = Callable[["Sequence[Node]", ShellContext], None]
 """Says that nodes are to be visited next."""
 MOST_PROBLEMS = 20
 MOST_LINES = 20_000
@@ -25,12 +25,12 @@ _STATEMENTS = frozenset((
 _CONTINUED = regex(r"(?:[^\n]*\\\n)*[^\n]*")
 
 
-def recover(state: State, push: Push, node: Node, context: Context) -> None:
+def recover(state: ShellState, push: Push, node: Node, context: ShellContext) -> None:
     """Visit what is whole inside an error; the lines in between are parsed one by one."""
     if context.recovered:
         push(node.named_children, context)
         return
-    inner = Context(context.scope, context.branch, context.output, context.depth, recovered=True)
+    inner = ShellContext(context.scope, context.branch, context.output, context.depth, recovered=True)
     whole = [child for child in node.named_children if child.type in _STATEMENTS and not child.has_error]
     visits: list[Node] = []
     at = node.start_byte
@@ -42,7 +42,7 @@ def recover(state: State, push: Push, node: Node, context: Context) -> None:
     push(visits, inner)
 
 
-def lines(state: State, start: int, end: int) -> Iterator[Node]:
+def lines(state: ShellState, start: int, end: int) -> Iterator[Node]:
     """The trees of the lines of a gap, each parsed for itself."""
     text = state.text
     for _ in range(MOST_LINES):
@@ -56,7 +56,7 @@ def lines(state: State, start: int, end: int) -> Iterator[Node]:
         start = stop + 1
 
 
-def _report(state: State, node: Node) -> None:
+def _report(state: ShellState, node: Node) -> None:
     if node.type == "heredoc_end" and node.parent is not None:
         start = node.parent.start_byte
         state.problem("a here-document is not closed; it goes on to the end", start, _line_end(state.text, start))
@@ -72,7 +72,7 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if end == -1 else end
 
 
-def report(state: State, root: Node) -> None:
+def report(state: ShellState, root: Node) -> None:
     """State a problem for each part that could not be read."""
     stack = [root]
     found = 0

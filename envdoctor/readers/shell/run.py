@@ -11,7 +11,7 @@ from envdoctor.readers.shell import arguments as shell_arguments
 from envdoctor.readers.shell import assignments as shell_assignments
 from envdoctor.readers.shell.launchers import LIKE, SHELLS, Launcher, by_program, module_launchers
 from envdoctor.readers.shell.scripts import embed_script, narrowed
-from envdoctor.readers.shell.state import Context, State, span_place
+from envdoctor.readers.shell.state import ShellContext, ShellState, span_place
 from envdoctor.readers.shell.syntax.words import Word, joined
 
 MOST_LAYERS = 16
@@ -32,7 +32,7 @@ _RUNNERS = frozenset((
 _PYTHON_VALUED = ("-X", "-W", "--check-hash-based-pycs")
 
 
-def run(state: State, words: list[Word], context: Context) -> None:
+def run(state: ShellState, words: list[Word], context: ShellContext) -> None:
     """State the launches, settings and inclusions of a command given as words."""
     pending = [(words, context)]
     layers = 0
@@ -43,7 +43,7 @@ def run(state: State, words: list[Word], context: Context) -> None:
             pending += reversed(list(_layer(state, words, context)))
 
 
-def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _layer(state: ShellState, words: list[Word], context: ShellContext) -> Sequence[tuple[list[Word], ShellContext]]:
     """One layer of a command; the commands inside it are given back."""
     first = words[0]
     if name := first.variable():
@@ -63,7 +63,7 @@ def _layer(state: State, words: list[Word], context: Context) -> Sequence[tuple[
     return _script(state, words, context)
 
 
-def _assigned(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _assigned(state: ShellState, words: list[Word], context: ShellContext) -> Sequence[tuple[list[Word], ShellContext]]:
     """`A=1 cmd` that came out of a variable, as `eval` reads it."""
     count = next((index for index, word in enumerate(words) if not word.assignment()), len(words))
     rest = words[count:]
@@ -117,7 +117,9 @@ def _may_stand_before(words: Sequence[Word], at: int) -> bool:
     return words[at - 1].text in _VALUED_BEFORE
 
 
-def _variable(state: State, name: str, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _variable(
+    state: ShellState, name: str, words: list[Word], context: ShellContext
+) -> Sequence[tuple[list[Word], ShellContext]]:
     """`$CMD args`: what the variable may hold, or a launch that nobody can tell."""
     alternatives = [a for a in state.alternatives(name) if a] or _fallback(words[0])
     if not alternatives:
@@ -128,7 +130,7 @@ def _variable(state: State, name: str, words: list[Word], context: Context) -> S
         if name == "@" or name.isupper():
             state.launch(words[0].text, texts(words), _span(words), context, texts(words[1:]))
         return ()
-    result: list[tuple[list[Word], Context]] = []
+    result: list[tuple[list[Word], ShellContext]] = []
     for alternative in alternatives:
         inner = narrowed(context, alternative[0].branch)
         if len(alternative) == 1 and _SHELL_TEXT.search(_SUBSTITUTED.sub("", alternative[0].text)):
@@ -148,14 +150,18 @@ def _fallback(word: Word) -> list[list[Word]]:
     return [[word.part(len(word.text) - 1 - len(operand), len(word.text) - 1)]]
 
 
-def _quoted_command(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _quoted_command(
+    state: ShellState, words: list[Word], context: ShellContext
+) -> Sequence[tuple[list[Word], ShellContext]]:
     """`parallel 'A=1 cmd {}' ::: x`: the first word is text for a shell."""
     scope = Scope("subshell", state.scope_name("command", words[0].start))
     state.embed_word(words[0], "shell", scope, context.branch)
     return ()
 
 
-def _shell(state: State, program: str, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _shell(
+    state: ShellState, program: str, words: list[Word], context: ShellContext
+) -> Sequence[tuple[list[Word], ShellContext]]:
     """`bash -c 'text'` is read on; `bash x.sh` is a launch and a file that runs."""
     at = 1
     while at < len(words) and words[at].text[:1] in ("-", "+") and len(words[at].text) > 1:
@@ -173,7 +179,7 @@ def _shell(state: State, program: str, words: list[Word], context: Context) -> S
     return ()
 
 
-def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _python(state: ShellState, words: list[Word], context: ShellContext) -> Sequence[tuple[list[Word], ShellContext]]:
     """`python x.py`, `python -m module`, `python -c 'text'`."""
     at = 1
     while at < len(words) and words[at].text.startswith("-") and len(words[at].text) > 1:
@@ -191,7 +197,9 @@ def _python(state: State, words: list[Word], context: Context) -> Sequence[tuple
     return ()
 
 
-def _python_module(state: State, words: list[Word], at: int, context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _python_module(
+    state: ShellState, words: list[Word], at: int, context: ShellContext
+) -> Sequence[tuple[list[Word], ShellContext]]:
     module = words[at + 1].text if at + 1 < len(words) else ""
     launcher = module_launchers().get(module)
     if launcher is None and module in _RUNNERS:
@@ -208,8 +216,8 @@ def _python_module(state: State, words: list[Word], at: int, context: Context) -
 
 
 def _launcher(
-    state: State, row: Launcher, start: int, program: str, words: list[Word], context: Context
-) -> Sequence[tuple[list[Word], Context]]:
+    state: ShellState, row: Launcher, start: int, program: str, words: list[Word], context: ShellContext
+) -> Sequence[tuple[list[Word], ShellContext]]:
     """A launcher of the table: its settings, itself, and what it runs."""
     name = name_of(row, start, program, words)
     expanded = words[:start] + [w for word in words[start:] for w in state.expanded(word)]
@@ -226,7 +234,7 @@ def _launcher(
         shell_arguments.state_arguments(state, name, segment.arguments, given_to, context)
     if row.launch or any(word.text in ("-i", "-", "--ignore-environment") for word in expanded[1:2]):
         state.launch(name, texts(expanded), _span(words), context, texts(inside))
-    result: list[tuple[list[Word], Context]] = []
+    result: list[tuple[list[Word], ShellContext]] = []
     for segment in segments:
         result += _inner(state, row, segment.inner, inner_context, name)
     return result
@@ -253,8 +261,8 @@ def _subcommand_name(row: Launcher, words: Sequence[Word], start: int) -> list[s
 
 
 def _inner(
-    state: State, row: Launcher, inner: list[Word], context: Context, name: str
-) -> Sequence[tuple[list[Word], Context]]:
+    state: ShellState, row: Launcher, inner: list[Word], context: ShellContext, name: str
+) -> Sequence[tuple[list[Word], ShellContext]]:
     """What a launcher runs, by the form it is given in."""
     if not inner or row.inner == "none":
         return ()
@@ -271,7 +279,7 @@ def _inner(
     return ()
 
 
-def _script(state: State, words: list[Word], context: Context) -> Sequence[tuple[list[Word], Context]]:
+def _script(state: ShellState, words: list[Word], context: ShellContext) -> Sequence[tuple[list[Word], ShellContext]]:
     """`./x.sh`, `./x.py`: files that run."""
     text = words[0].text
     if _SCRIPT.match(text):

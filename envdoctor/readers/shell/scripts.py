@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from envdoctor.core.facts import Branch, Scope
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import Word
 
 
-def narrowed(context: Context, branch: tuple[Branch, ...]) -> Context:
+def narrowed(context: ShellContext, branch: tuple[Branch, ...]) -> ShellContext:
     """A context under further conditions."""
     more = tuple(b for b in branch if b not in context.branch)
     return context.within(context.branch + more) if more else context
 
 
-def embed_script(state: State, word: Word, context: Context, what: str) -> None:
+def embed_script(state: ShellState, word: Word, context: ShellContext, what: str) -> None:
     """Read text that another shell runs; `$CMD` is what the variable holds."""
     scope = context.scope
     if scope.kind != "container" or not scope.name:

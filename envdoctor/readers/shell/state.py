@@ -25,7 +25,7 @@ from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.embedded import MappedSource, deeper, merge, next_order, read_embedded
-from envdoctor.readers.shell.syntax.mask import Masked
+from envdoctor.readers.shell.syntax.mask import MaskedScript
 from envdoctor.readers.shell.syntax.words import Word, value_of
 
 PROCESS = Scope()
@@ -47,7 +47,7 @@ _NO_COMMENT = regex(r"#(?:!|SBATCH\b|PBS\b|BSUB\b|FLUX:)")
 
 
 @dataclass(slots=True)
-class Output:
+class ShellOutput:
     """Where the output of a command goes.
 
     kind is "file" (`target` is its name), the kind of text it is read as ("shell", "python"), "pipe", "argument", or
@@ -59,32 +59,32 @@ class Output:
 
 
 @dataclass(slots=True)
-class Context:
+class ShellContext:
     """What is around a statement. One object is shared by many statements: never changed, only derived from."""
 
     scope: Scope = PROCESS
     branch: tuple[Branch, ...] = ()
-    output: Output | None = None
+    output: ShellOutput | None = None
     depth: int = 0
     """How many substitutions are around it."""
     recovered: bool = False
     """Whether the statement was parsed for itself, out of an error."""
 
-    def scoped(self, scope: Scope) -> Context:
+    def scoped(self, scope: Scope) -> ShellContext:
         """The same in another scope."""
-        return Context(scope, self.branch, self.output, self.depth, self.recovered)
+        return ShellContext(scope, self.branch, self.output, self.depth, self.recovered)
 
-    def within(self, branch: tuple[Branch, ...]) -> Context:
+    def within(self, branch: tuple[Branch, ...]) -> ShellContext:
         """The same under other conditions."""
-        return Context(self.scope, branch, self.output, self.depth, self.recovered)
+        return ShellContext(self.scope, branch, self.output, self.depth, self.recovered)
 
-    def into(self, output: Output | None) -> Context:
+    def into(self, output: ShellOutput | None) -> ShellContext:
         """The same with its output going elsewhere."""
-        return Context(self.scope, self.branch, output, self.depth, self.recovered)
+        return ShellContext(self.scope, self.branch, output, self.depth, self.recovered)
 
 
 @dataclass(slots=True)
-class Definition:
+class VariableDefinition:
     """Words that were put into a variable: one for a string, any number for an array."""
 
     words: list[Word]
@@ -99,7 +99,7 @@ class Surroundings:
     order: int = 0
     scope: Scope = PROCESS
     branch: tuple[Branch, ...] = ()
-    definitions: dict[str, list[Definition]] = field(default_factory=dict)
+    definitions: dict[str, list[VariableDefinition]] = field(default_factory=dict)
     loops: dict[str, list[Word]] = field(default_factory=dict)
 
 
@@ -107,10 +107,10 @@ ReadAround = Callable[[Source, Surroundings], FileFacts]
 """Reads shell text in given surroundings: shell text inside shell text knows the variables around it."""
 
 
-class State:
+class ShellState:
     """The facts found so far, and what is known of variables, options and order."""
 
-    def __init__(self, source: Source, masked: Masked, around: Surroundings, read: ReadAround) -> None:
+    def __init__(self, source: Source, masked: MaskedScript, around: Surroundings, read: ReadAround) -> None:
         self.source = source
         self.text = source.text
         self.masked = masked
@@ -160,7 +160,7 @@ class State:
         op: Op,
         name: Word,
         value: Word | None,
-        context: Context,
+        context: ShellContext,
         *,
         channel: Channel = "shell",
         exported: Exported = "yes",
@@ -218,7 +218,7 @@ class State:
             raise FullError
 
     def launch(
-        self, launcher: str, words: Sequence[str], place: Place, context: Context, inner: Sequence[str] = ()
+        self, launcher: str, words: Sequence[str], place: Place, context: ShellContext, inner: Sequence[str] = ()
     ) -> None:
         """State that a command carries another one, or starts ranks."""
         self.facts.launches.append(
@@ -233,7 +233,7 @@ class State:
         place = self.place if word.source is self.source else word.source.place
         return place(offsets[0], offsets[-1] + 1)
 
-    def inclusion(self, kind: str, word: Word, context: Context) -> None:
+    def inclusion(self, kind: str, word: Word, context: ShellContext) -> None:
         """State that another file is pulled in."""
         fact = Inclusion(kind, word.text, word.place(), self.next_order(), context.branch, context.scope)  # type: ignore[arg-type]
         self.facts.inclusions.append(fact)

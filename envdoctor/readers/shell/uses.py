@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from envdoctor.core.facts import Exported
 from envdoctor.core.regexes import regex
-from envdoctor.readers.shell.state import Context, State
+from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import expansion_end, read_word
 
 _REFERENCE = regex(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Za-z0-9_])")
@@ -26,7 +26,7 @@ PRINTING = regex(
 )
 
 
-def scan(state: State, start: int, end: int, context: Context, own: str = "", printing: bool = False) -> None:
+def scan(state: ShellState, start: int, end: int, context: ShellContext, own: str = "", printing: bool = False) -> None:
     """State the uses and the `${X:=d}` defaults in a part of the text.
 
     `own` is the variable being assigned: a reference to itself is no use. `printing` says that the text only goes to
@@ -50,7 +50,7 @@ def scan(state: State, start: int, end: int, context: Context, own: str = "", pr
         _arithmetic(state, at, end, own)
 
 
-def scan_test(state: State, start: int, end: int, context: Context) -> None:
+def scan_test(state: ShellState, start: int, end: int, context: ShellContext) -> None:
     """State the uses in a test: `[ ... ]`, `[[ -v NAME ]]`, `(( NAME > 1 ))`.
 
     `[ -z "$A" ]` in a script that assigns A is how a default is given, and no use.
@@ -65,14 +65,14 @@ def scan_test(state: State, start: int, end: int, context: Context) -> None:
         _arithmetic(state, start, end, "")
 
 
-def _arithmetic(state: State, start: int, end: int, own: str) -> None:
+def _arithmetic(state: ShellState, start: int, end: int, own: str) -> None:
     for outer in _ARITHMETIC.finditer(state.text, start, end):
         for match in _BARE_NAME.finditer(state.text, outer.start(1), outer.end(1)):
             if match[0] != own:
                 state.use(match[0], state.place(match.start(), match.end()))
 
 
-def _defaults(state: State, start: int, end: int, context: Context, hidden: list[tuple[int, int]]) -> None:
+def _defaults(state: ShellState, start: int, end: int, context: ShellContext, hidden: list[tuple[int, int]]) -> None:
     for match in _DEFAULT.finditer(state.text, start, end):
         if _escaped(state.text, match.start()) or _within(hidden, match.start()):
             continue

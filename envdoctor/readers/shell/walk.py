@@ -25,7 +25,7 @@ from envdoctor.readers.shell import (
     uses as shell_uses,
 )
 from envdoctor.readers.shell.recovery import recover
-from envdoctor.readers.shell.state import Context, Output, State
+from envdoctor.readers.shell.state import ShellContext, ShellOutput, ShellState
 from envdoctor.readers.shell.syntax.repair import REDIRECTS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ LEAVES = frozenset((
     "heredoc_start", "heredoc_end", "heredoc_content", "file_descriptor", "regex", "string_content", "test_operator",
     "simple_expansion", "extglob_pattern",
 ))  # fmt: skip
-ARGUMENT = Output("argument")
+ARGUMENT = ShellOutput("argument")
 MOST_BRANCHES = 40
 MOST_SUBSTITUTIONS = 30
 _SUBSTITUTION = regex(r"\$\(|`|[<>]\(")
@@ -46,14 +46,14 @@ EXPORTED = shell_assignments.Manner("export", "yes")
 _BACKGROUND = regex(r"[ \t]*&(?![&>])")
 
 
-class Walker:
+class ShellWalker:
     """The stack of nodes still to visit."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ShellState) -> None:
         self.state = state
-        self.stack: list[tuple[Node, Context]] = []
+        self.stack: list[tuple[Node, ShellContext]] = []
 
-    def walk(self, root: Node, context: Context) -> None:
+    def walk(self, root: Node, context: ShellContext) -> None:
         """Visit a tree."""
         self.stack.append((root, context))
         while self.stack:
@@ -64,26 +64,26 @@ class Walker:
             elif node.type not in LEAVES:
                 self.push(node.named_children, around)
 
-    def push(self, nodes: Iterable[Node], context: Context) -> None:
+    def push(self, nodes: Iterable[Node], context: ShellContext) -> None:
         """Visit nodes next, in their order."""
         visits = [(node, context) for node in nodes]
         visits.reverse()
         self.stack += visits
 
-    def push_substitutions(self, nodes: Iterable[Node], context: Context) -> None:
+    def push_substitutions(self, nodes: Iterable[Node], context: ShellContext) -> None:
         """Visit the words that hold commands: `$(...)`, backquotes, `<(...)`."""
         text = self.state.text
         self.push([node for node in nodes if _SUBSTITUTION.search(text, node.start_byte, node.end_byte)], context)
 
 
-def in_branch(context: Context, branch: Branch) -> Context:
+def in_branch(context: ShellContext, branch: Branch) -> ShellContext:
     """A context with one more condition around it."""
     if len(context.branch) >= MOST_BRANCHES:
         return context
     return context.within((*context.branch, branch))
 
 
-def in_subshell(walker: Walker, node: Node, context: Context, what: str = "subshell") -> Context:
+def in_subshell(walker: ShellWalker, node: Node, context: ShellContext, what: str = "subshell") -> ShellContext:
     """The context of a shell of its own; one in a container sees that container and not the script around it."""
     name = walker.state.scope_name(what, node.start_byte)
     if context.scope.kind == "container":
@@ -91,14 +91,14 @@ def in_subshell(walker: Walker, node: Node, context: Context, what: str = "subsh
     return context.scoped(Scope("subshell", name))
 
 
-def settled(walker: Walker, node: Node, context: Context) -> Context:
+def settled(walker: ShellWalker, node: Node, context: ShellContext) -> ShellContext:
     """The context of a statement: a shell of its own where `&` follows."""
     if _BACKGROUND.match(walker.state.text, node.end_byte):
         return in_subshell(walker, node, context, "background")
     return context
 
 
-def _assignment(walker: Walker, node: Node, context: Context) -> None:
+def _assignment(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     context = settled(walker, node, context)
     parts = node.named_children if node.type == "variable_assignments" else [node]
     for part in parts:
@@ -106,16 +106,16 @@ def _assignment(walker: Walker, node: Node, context: Context) -> None:
     _values(walker, parts, context)
 
 
-def _values(walker: Walker, nodes: Iterable[Node], context: Context) -> None:
+def _values(walker: ShellWalker, nodes: Iterable[Node], context: ShellContext) -> None:
     """Visit the commands whose output becomes a value."""
     text = walker.state.text
     for node in reversed(list(nodes)):
         if _SUBSTITUTION.search(text, node.start_byte, node.end_byte):
-            inner = context.into(Output("capture", shell_assignments.name_of(walker.state, node)))
+            inner = context.into(ShellOutput("capture", shell_assignments.name_of(walker.state, node)))
             walker.push_substitutions(node.named_children or [node], inner)
 
 
-def _declaration(walker: Walker, node: Node, context: Context) -> None:
+def _declaration(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     state, start, end = walker.state, node.start_byte, node.end_byte
     inner = settled(walker, node, context)
     if match := EXPORT.fullmatch(state.text, start, end):
@@ -125,11 +125,11 @@ def _declaration(walker: Walker, node: Node, context: Context) -> None:
         _values(walker, node.named_children, context)
 
 
-def _unset(walker: Walker, node: Node, context: Context) -> None:
+def _unset(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     shell_assignments.unset(walker.state, node, context)
 
 
-def _command(walker: Walker, node: Node, context: Context) -> None:
+def _command(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     state, start, end = walker.state, node.start_byte, node.end_byte
     if shell_commands.plain(state, start, end, context):
         if _SUBSTITUTION.search(state.text, start, end):
@@ -146,7 +146,7 @@ def _command(walker: Walker, node: Node, context: Context) -> None:
         walker.push_substitutions(children, context.into(ARGUMENT))
 
 
-def _redirected(walker: Walker, node: Node, context: Context) -> None:
+def _redirected(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     body = node.child_by_field_name("body")
     redirects = [child for child in node.named_children if body is None or child.id != body.id]
     output = shell_heredocs.output_of(walker.state, redirects) or context.output
@@ -164,9 +164,9 @@ def _redirected(walker: Walker, node: Node, context: Context) -> None:
     walker.stack += inside
 
 
-def _pipeline(walker: Walker, node: Node, context: Context) -> None:
+def _pipeline(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     members = [child for child in node.named_children if child.type != "comment"]
-    visits: list[tuple[Node, Context]] = []
+    visits: list[tuple[Node, ShellContext]] = []
     for index, member in enumerate(members):
         inner = context
         if index + 1 < len(members):
@@ -184,7 +184,7 @@ def _is_command(node: Node) -> bool:
     return node.type in ("command", "test_command")
 
 
-def _list(walker: Walker, node: Node, context: Context) -> None:
+def _list(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     """`a && b || c`: what stands after the first operator is conditional; `&&` and `||` arms share an identity."""
     parts: list[tuple[str, Node]] = []
     while node.type == "list" and node.child_count >= 3:
@@ -205,10 +205,10 @@ def _list(walker: Walker, node: Node, context: Context) -> None:
     walker.stack.extend(reversed(visits))
 
 
-def _if(walker: Walker, node: Node, context: Context) -> None:
+def _if(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     state = walker.state
     identity = state.branch_id("if", node.start_byte)
-    visits: list[tuple[Node, Context]] = []
+    visits: list[tuple[Node, ShellContext]] = []
     condition = ""
     clauses = [node, *[child for child in node.children if child.type in ("elif_clause", "else_clause")]]
     for arm, clause in enumerate(clauses):
@@ -235,7 +235,7 @@ def _clause(node: Node) -> tuple[list[Node], list[Node]]:
     return tests, body
 
 
-def _loop(walker: Walker, node: Node, context: Context) -> None:
+def _loop(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     state = walker.state
     context = settled(walker, node, context)
     body = node.child_by_field_name("body")
@@ -255,12 +255,12 @@ def _loop(walker: Walker, node: Node, context: Context) -> None:
         walker.push_substitutions(head, context)
 
 
-def _case(walker: Walker, node: Node, context: Context) -> None:
+def _case(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     state = walker.state
     value = node.child_by_field_name("value")
     identity = state.branch_id("case", node.start_byte)
     subject = state.condition(value.start_byte, value.end_byte) if value is not None else ""
-    visits: list[tuple[Node, Context]] = []
+    visits: list[tuple[Node, ShellContext]] = []
     if value is not None:
         shell_uses.scan(state, value.start_byte, value.end_byte, context)
         visits.append((value, context))
@@ -275,7 +275,7 @@ def _case(walker: Walker, node: Node, context: Context) -> None:
     walker.stack.extend(reversed(visits))
 
 
-def _function(walker: Walker, node: Node, context: Context) -> None:
+def _function(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     name = node.child_by_field_name("name")
     body = node.child_by_field_name("body")
     if body is None:
@@ -285,35 +285,35 @@ def _function(walker: Walker, node: Node, context: Context) -> None:
     walker.push(body.named_children if body.type == "compound_statement" else [body], inner)
 
 
-def _subshell(walker: Walker, node: Node, context: Context) -> None:
+def _subshell(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     walker.push(node.named_children, in_subshell(walker, node, context))
 
 
-def _compound(walker: Walker, node: Node, context: Context) -> None:
+def _compound(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     if walker.state.text.startswith("((", node.start_byte):
         shell_uses.scan_test(walker.state, node.start_byte, node.end_byte, context)
     else:
         walker.push(node.named_children, settled(walker, node, context))
 
 
-def _substitution(walker: Walker, node: Node, context: Context) -> None:
+def _substitution(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     if context.depth >= MOST_SUBSTITUTIONS:
         return
     output = context.output if context.output and context.output.kind in ("capture", "argument") else None
-    inner = Context(context.scope, context.branch, output or ARGUMENT, context.depth + 1, context.recovered)
+    inner = ShellContext(context.scope, context.branch, output or ARGUMENT, context.depth + 1, context.recovered)
     walker.push(node.named_children, in_subshell(walker, node, inner))
 
 
-def _test(walker: Walker, node: Node, context: Context) -> None:
+def _test(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     shell_uses.scan_test(walker.state, node.start_byte, node.end_byte, context)
     walker.push_substitutions(node.named_children, context)
 
 
-def _error(walker: Walker, node: Node, context: Context) -> None:
+def _error(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     recover(walker.state, walker.push, node, context)
 
 
-HANDLERS: dict[str, Callable[[Walker, Node, Context], None]] = {
+HANDLERS: dict[str, Callable[[ShellWalker, Node, ShellContext], None]] = {
     "variable_assignment": _assignment,
     "variable_assignments": _assignment,
     "declaration_command": _declaration,

@@ -9,10 +9,10 @@ from envdoctor.readers.json.walk import JsonWalker
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector
 from envdoctor.readers.shared.nodes import MappingNode, ScalarNode
 from envdoctor.readers.terraform.scan import Hcl
-from envdoctor.readers.yaml.kinds import Context, Kind
+from envdoctor.readers.yaml.kinds import ManifestKind, YamlContext
 from envdoctor.readers.yaml.walk import BUDGET
 
-HCL = Kind("configuration", "task", "HCL")
+HCL = ManifestKind("configuration", "task", "HCL")
 
 
 def read(source: Source, kind: str) -> FileFacts:
@@ -24,7 +24,7 @@ def read(source: Source, kind: str) -> FileFacts:
         message, at = scanner.problem
         out.problem(f"not quite HCL: {message}", at, at)
     own = list(out.facts.problems)
-    HclWalker(JsonDocument(source), out, [BUDGET]).walk(root, Context(HCL))
+    HclWalker(JsonDocument(source), out, [BUDGET]).walk(root, YamlContext(HCL))
     out.facts.problems = own  # what is wrong with a command is mostly an expression of HCL in it
     if out.full:
         out.problem(f"more than {MOST_SETTINGS} settings: the rest was left out", 0, 0)
@@ -34,7 +34,7 @@ def read(source: Source, kind: str) -> FileFacts:
 class HclWalker(JsonWalker):
     """The walk of JSON, with JSON that stands as text in a here-document."""
 
-    def scalar(self, node: MappingNode, key: str, value: ScalarNode, context: Context, inner: Context) -> None:
+    def scalar(self, node: MappingNode, key: str, value: ScalarNode, context: YamlContext, inner: YamlContext) -> None:
         """A scalar that may be a script, or JSON as text."""
         if value.style == "|" and value.value.lstrip()[:1] in ("{", "["):
             self.out.embed(self.document.scalar_source(value), "json", inner.scope)

@@ -10,7 +10,7 @@ import re
 
 from envdoctor.core.regexes import regex
 from envdoctor.readers.json.scan import DEEPEST, MOST_NODES
-from envdoctor.readers.shared.nodes import COMPUTED, MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import COMPUTED, MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import unescaped
 from envdoctor.readers.yaml.keys import names_environment
 
@@ -41,7 +41,7 @@ class Hcl:
 
     def read(self) -> MappingNode:
         """The root body."""
-        pairs: list[tuple[Node, Node]] = []
+        pairs: list[tuple[TreeNode, TreeNode]] = []
         while self.kind:
             pairs += self.body(0)
             if self.kind:
@@ -118,9 +118,9 @@ class Hcl:
             if not quoted:
                 depth += (match[0] == "{") - (match[0] == "}")
 
-    def body(self, depth: int) -> list[tuple[Node, Node]]:
+    def body(self, depth: int) -> list[tuple[TreeNode, TreeNode]]:
         """The pairs and blocks up to a closing bracket or the end of the text."""
-        pairs: list[tuple[Node, Node]] = []
+        pairs: list[tuple[TreeNode, TreeNode]] = []
         while self.kind and self.kind not in "}])":
             if self.scalar is None or self.kind == "heredoc":
                 self.advance() if self.kind not in "{[(" else self.expression(depth)
@@ -137,10 +137,10 @@ class Hcl:
                 pairs.append(_labelled(keys, self.container(depth)))
         return pairs
 
-    def expression(self, depth: int) -> Node:
+    def expression(self, depth: int) -> TreeNode:
         """A value up to the comma, bracket or line end behind it."""
         first, start = self.scalar, self.start
-        containers: list[Node] = []
+        containers: list[TreeNode] = []
         words = 0
         while self.kind and self.kind not in ("end", ",", "}", "]", ")"):
             words += 1
@@ -162,12 +162,12 @@ class Hcl:
             return first
         return ScalarNode(COMPUTED, " ".join(self.text[start:end].split()), start, end)
 
-    def arguments(self, depth: int) -> list[Node]:
+    def arguments(self, depth: int) -> list[TreeNode]:
         """The lists and maps among the arguments of a call."""
         found = self.items(")", depth)
         return [node for node in found if not isinstance(node, ScalarNode)]
 
-    def container(self, depth: int) -> Node:
+    def container(self, depth: int) -> TreeNode:
         """A list, or the body of a block or map."""
         start, closing = self.start, CLOSING[self.kind]
         if depth >= DEEPEST:
@@ -182,9 +182,9 @@ class Hcl:
         self.close("}")
         return MappingNode("", pairs, start, self.previous_end(start))
 
-    def items(self, closing: str, depth: int) -> list[Node]:
+    def items(self, closing: str, depth: int) -> list[TreeNode]:
         """Values between brackets; line ends mean nothing there."""
-        found: list[Node] = []
+        found: list[TreeNode] = []
         self.advance()
         while self.kind and self.kind not in ("}", "]", ")"):
             if self.kind in ("end", ",", "sign"):
@@ -211,7 +211,7 @@ class Hcl:
         return max(self.closed_at, start)
 
 
-def _labelled(keys: list[ScalarNode], block: Node) -> tuple[Node, Node]:
+def _labelled(keys: list[ScalarNode], block: TreeNode) -> tuple[TreeNode, TreeNode]:
     """A block under its type and its labels; one with `name` and `value` is an item of a list of them."""
     if isinstance(block, MappingNode) and names_environment(keys[0].value):
         names = {key.value for key, _ in block.value if isinstance(key, ScalarNode)}

@@ -11,7 +11,7 @@ from envdoctor.readers.json.walk import JsonWalker
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector
 from envdoctor.readers.shared.template_mask import mask
 from envdoctor.readers.toml.scan import Toml
-from envdoctor.readers.yaml.kinds import CONFIGURATION, Context
+from envdoctor.readers.yaml.kinds import CONFIGURATION, YamlContext
 from envdoctor.readers.yaml.walk import BUDGET
 
 
@@ -25,7 +25,7 @@ def read(source: Source, kind: str) -> FileFacts:
         message, at = scanner.builder.problem
         out.problem(f"not quite TOML: {message}", at, at)
     title = PurePosixPath(source.path).name.split(".", 1)[0]
-    JsonWalker(JsonDocument(source, masked), out, [BUDGET]).root(root, Context(CONFIGURATION), title)
+    JsonWalker(JsonDocument(source, masked), out, [BUDGET]).root(root, YamlContext(CONFIGURATION), title)
     if out.full:
         out.problem(f"more than {MOST_SETTINGS} settings: the rest was left out", 0, 0)
     return out.facts

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from envdoctor.core.regexes import regex
-from envdoctor.readers.json.scan import DEEPEST, Builder, quoted
-from envdoctor.readers.shared.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode
+from envdoctor.readers.json.scan import DEEPEST, NodeBuilder, quoted
+from envdoctor.readers.shared.nodes import MappingNode, Mark, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import unescaped
 
 _KEY_PART = regex(r"[ \t]*(?:([A-Za-z0-9_-]+)|\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)')[ \t]*")
@@ -34,7 +34,7 @@ class Toml:
         self.text = text
         self.root = MappingNode("", [], 0, len(text))
         self.table = self.root
-        self.builder = Builder()
+        self.builder = NodeBuilder()
         self.at = 0
 
     def read(self) -> MappingNode:
@@ -113,7 +113,7 @@ class Toml:
         for grown in (table, self.table):
             grown.end_mark = Mark(max(grown.end_mark.index, node.end_mark.index))
 
-    def value(self, at: int) -> Node | None:
+    def value(self, at: int) -> TreeNode | None:
         """The value that begins at an offset; the scanner then stands behind its line."""
         self.builder.roots = []
         self.at = at
@@ -166,7 +166,7 @@ def _literal(match: re.Match[str]) -> ScalarNode:
     return ScalarNode("", text[1 : len(text) - closed], *match.span(), "'" if closed else "open")
 
 
-def _last(table: MappingNode, name: str) -> Node | None:
+def _last(table: MappingNode, name: str) -> TreeNode | None:
     """The value of the last pair with a key of this name."""
     for key, value in reversed(table.value):
         if key.value == name:

@@ -8,7 +8,7 @@ import yaml
 from yaml.composer import ComposerError
 
 from envdoctor.core.regexes import regex
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, SequenceNode, TreeNode
 
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """libyaml where PyYAML was built with it; the base resolver, since the text of a scalar is what a process gets."""
@@ -29,7 +29,7 @@ class NotYamlError(ValueError):
         self.index = index
 
 
-def compose(text: str) -> Node | None:
+def compose(text: str) -> TreeNode | None:
     """The root node of one document; None for an empty one. Raises NotYamlError."""
     try:
         return _composed(text)
@@ -38,11 +38,11 @@ def compose(text: str) -> Node | None:
         raise NotYamlError(reason, getattr(getattr(error, "problem_mark", None), "index", 0)) from error
 
 
-def _composed(text: str) -> Node | None:
+def _composed(text: str) -> TreeNode | None:
     try:
-        return cast("Node | None", yaml.compose(text, Loader=LOADER))
+        return cast("TreeNode | None", yaml.compose(text, Loader=LOADER))
     except ComposerError:
-        return cast("Node | None", yaml.compose(_without_unknown_aliases(text), Loader=LOADER))
+        return cast("TreeNode | None", yaml.compose(_without_unknown_aliases(text), Loader=LOADER))
 
 
 def _without_unknown_aliases(text: str) -> str:

@@ -10,11 +10,11 @@ from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shared.collector import Collector, comment_at
 from envdoctor.readers.shared.embedded import mapped
-from envdoctor.readers.shared.nodes import COMPUTED, MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import COMPUTED, MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import Text
 from envdoctor.readers.shared.substitution import parts_of, value_of
 from envdoctor.readers.yaml.keys import IDENTIFIER, VARIABLE
-from envdoctor.readers.yaml.kinds import Context, keys_of
+from envdoctor.readers.yaml.kinds import YamlContext, keys_of
 from envdoctor.readers.yaml.nodes import Document, Item, items
 from envdoctor.readers.yaml.scopes import below
 
@@ -49,11 +49,11 @@ class EnvironmentReader:
     document: Document
     out: Collector
     budget: list[int]
-    nested: Callable[[ScalarNode, Context], None]
-    other: Callable[[MappingNode, Item, Context], None]
+    nested: Callable[[ScalarNode, YamlContext], None]
+    other: Callable[[MappingNode, Item, YamlContext], None]
     visited: set[int] = field(default_factory=set)
 
-    def read(self, node: Node, context: Context, depth: int = 0) -> None:
+    def read(self, node: TreeNode, context: YamlContext, depth: int = 0) -> None:
         """State the settings of an environment."""
         if depth > DEEPEST or len(context.path) > DEEPEST_PATH or self.budget[0] <= 0 or self.out.full:
             return
@@ -68,7 +68,7 @@ class EnvironmentReader:
         elif isinstance(node, ScalarNode):
             self.text(node, context)
 
-    def mapping(self, node: MappingNode, context: Context, depth: int) -> None:
+    def mapping(self, node: MappingNode, context: YamlContext, depth: int) -> None:
         """`KEY: value` pairs; under other keys there may be environments of their own (one for each device)."""
         for name, key, value in items(self.document, node, self.budget):
             if VARIABLE.fullmatch(name):
@@ -78,7 +78,7 @@ class EnvironmentReader:
             else:
                 self.other(node, (name, key, value), context)
 
-    def is_plain(self, node: Node) -> bool:
+    def is_plain(self, node: TreeNode) -> bool:
         """Whether a map or list holds nothing but variables."""
         if isinstance(node, MappingNode):
             names = [self.document.text(key) for key, _ in node.value]
@@ -86,7 +86,7 @@ class EnvironmentReader:
         words = [self.document.text(item) for item in node.value] if isinstance(node, SequenceNode) else []
         return bool(words) and all(_ASSIGNMENT.match(word) for word in words)
 
-    def variable(self, name: str, key: Node, node: Node, context: Context) -> None:
+    def variable(self, name: str, key: TreeNode, node: TreeNode, context: YamlContext) -> None:
         """One variable of a map, whose value may itself be a map with the value and what describes it."""
         if self.out.full:
             return
@@ -98,7 +98,7 @@ class EnvironmentReader:
             return
         self.state(name, self.document.place(key, key), key, inner or node, context)
 
-    def item(self, node: Node, context: Context, depth: int) -> None:
+    def item(self, node: TreeNode, context: YamlContext, depth: int) -> None:
         """One item of a list."""
         if self.out.full:
             return
@@ -116,12 +116,12 @@ class EnvironmentReader:
         value = next((keys[mark] for mark in (*PAIR_VALUES, *REFERENCES) if mark in keys), None)
         self.state(name, self.document.inner_place(name_key), name_key, value, context)
 
-    def accepts(self, name: str, context: Context) -> bool:
+    def accepts(self, name: str, context: YamlContext) -> bool:
         """Whether a name of a list is a variable: any name where the format is plain, else capitals only."""
         pattern = IDENTIFIER if context.kind.name in ("kubernetes", "compose") else VARIABLE
         return bool(pattern.fullmatch(name))
 
-    def state(self, name: str, name_place: Place, first: Node, node: Node | None, context: Context) -> None:
+    def state(self, name: str, name_place: Place, first: TreeNode, node: TreeNode | None, context: YamlContext) -> None:
         """State a setting whose name and value are nodes; without a value node the value is empty."""
         op: Op = "set"
         value = Value("literal", "")
@@ -137,7 +137,7 @@ class EnvironmentReader:
             self.document.inner_place(node) if node is not None else None, (start, *(last for _, last in spans)),
         )  # fmt: skip
 
-    def value(self, node: ScalarNode, context: Context) -> tuple[Op, Value]:
+    def value(self, node: ScalarNode, context: YamlContext) -> tuple[Op, Value]:
         """What a scalar gives to a variable.
 
         Nothing at all: the caller has to give it (compose, tasks), or it is left out (configurations, charts).
@@ -150,11 +150,11 @@ class EnvironmentReader:
             return ("pass" if context.kind.channel in ("compose", "task") else "unset"), Value("unknown", text)
         return "set", self.template(text, context)
 
-    def template(self, text: str, context: Context) -> Value:
+    def template(self, text: str, context: YamlContext) -> Value:
         """Text as a value."""
         return value_of(parts_of(text, context.kind.name in DOLLAR_ESCAPES), text)
 
-    def word(self, node: ScalarNode, context: Context, depth: int) -> None:
+    def word(self, node: ScalarNode, context: YamlContext, depth: int) -> None:
         """`A=1`, or a bare name, which is forwarded from the caller."""
         text = self.document.text(node)
         if match := _ASSIGNMENT.match(text):
@@ -165,7 +165,7 @@ class EnvironmentReader:
             place = self.document.inner_place(node)
             self.emit("pass", text, Value("unknown"), place, context, place, None, self.document.span(node))
 
-    def assignment(self, text: Text, name: tuple[int, int], value: int, context: Context, node: Node) -> None:
+    def assignment(self, text: Text, name: tuple[int, int], value: int, context: YamlContext, node: TreeNode) -> None:
         """`A=1` in text whose characters have their own places; the value goes on to the end of the text."""
         source = mapped(self.document.source, *text)
         first, last = name
@@ -175,7 +175,7 @@ class EnvironmentReader:
         span = text[1][first], max(self.document.span(node)[1], text[1][-1])
         self.emit("set", text[0][first:last], given, place, context, source.place(first, last), value_place, span)
 
-    def text(self, node: ScalarNode, context: Context) -> None:
+    def text(self, node: ScalarNode, context: YamlContext) -> None:
         """An environment given as text: YAML again, lines `A=1`, or several `A=1` on one line."""
         whole = self.document.mapped_text(node)
         if node.style in ("|", ">") and re.match(r"\s*(?:- |[\w.]+:\s)", whole[0]):
@@ -192,7 +192,7 @@ class EnvironmentReader:
                 self.assignment(part, match.span(1), match.end(), context, node)
 
     def emit(
-        self, op: Op, name: str, value: Value, place: Place, context: Context, name_place: Place,
+        self, op: Op, name: str, value: Value, place: Place, context: YamlContext, name_place: Place,
         value_place: Place | None, offsets: tuple[int, ...],
     ) -> None:  # fmt: skip
         """State one setting; `offsets` are its start and the ends behind which its comment may stand."""

@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 
 from envdoctor.core.facts import Channel, Exported, Scope
 from envdoctor.core.records import dataclass, field
-from envdoctor.readers.shared.nodes import MappingNode, Node, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, SequenceNode, TreeNode
 from envdoctor.readers.yaml.nodes import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ManifestKind:
     """How the environments of a document are delivered."""
 
     name: str
@@ -21,41 +21,41 @@ class Kind:
     exported: Exported = "yes"
 
 
-KUBERNETES = Kind("kubernetes", "kubernetes", "manifest")
-HELM = Kind("helm", "kubernetes", "Helm values")
-COMPOSE = Kind("compose", "compose", "compose")
-GITHUB = Kind("github", "ci", "GitHub Actions")
-GITLAB = Kind("gitlab", "ci", "GitLab CI")
-AZURE = Kind("azure", "ci", "Azure Pipelines")
-CIRCLE = Kind("circle", "ci", "CircleCI")
-PIPELINE = Kind("pipeline", "ci", "pipeline")
-SKYPILOT = Kind("skypilot", "task", "SkyPilot")
-TASK = Kind("task", "task", "task")
-RAY = Kind("ray", "task", "Ray cluster")
-ANSIBLE = Kind("ansible", "task", "Ansible")
-CONDA = Kind("conda", "configuration", "conda", "unknown")
-RUNTIME = Kind("configuration", "runtime-env", "Ray")
-CONFIGURATION = Kind("configuration", "configuration", "configuration", "unknown")
+KUBERNETES = ManifestKind("kubernetes", "kubernetes", "manifest")
+HELM = ManifestKind("helm", "kubernetes", "Helm values")
+COMPOSE = ManifestKind("compose", "compose", "compose")
+GITHUB = ManifestKind("github", "ci", "GitHub Actions")
+GITLAB = ManifestKind("gitlab", "ci", "GitLab CI")
+AZURE = ManifestKind("azure", "ci", "Azure Pipelines")
+CIRCLE = ManifestKind("circle", "ci", "CircleCI")
+PIPELINE = ManifestKind("pipeline", "ci", "pipeline")
+SKYPILOT = ManifestKind("skypilot", "task", "SkyPilot")
+TASK = ManifestKind("task", "task", "task")
+RAY = ManifestKind("ray", "task", "Ray cluster")
+ANSIBLE = ManifestKind("ansible", "task", "Ansible")
+CONDA = ManifestKind("conda", "configuration", "conda", "unknown")
+RUNTIME = ManifestKind("configuration", "runtime-env", "Ray")
+CONFIGURATION = ManifestKind("configuration", "configuration", "configuration", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class YamlContext:
     """Where in a document a node stands: keys from the root, the role of a replica, how far settings reach."""
 
-    kind: Kind
+    kind: ManifestKind
     scope: Scope = field(default_factory=Scope)
     path: tuple[str, ...] = ()
     role: str = ""
 
 
-def keys_of(document: Document, node: Node | None) -> dict[str, Node]:
+def keys_of(document: Document, node: TreeNode | None) -> dict[str, TreeNode]:
     """Keys and values of a mapping; empty for what is none."""
     if not isinstance(node, MappingNode):
         return {}
     return {document.text(key): value for key, value in node.value}
 
 
-def kind_of(document: Document, root: Node) -> Kind:
+def kind_of(document: Document, root: TreeNode) -> ManifestKind:
     """The kind of a document, by its top-level keys and by the name of its file."""
     if isinstance(root, SequenceNode):
         return kind_of_list(document, root)
@@ -63,7 +63,7 @@ def kind_of(document: Document, root: Node) -> Kind:
     return kind_of_keys(document, keys) or _kind_of_file(document, keys)
 
 
-def kind_of_list(document: Document, root: SequenceNode) -> Kind:
+def kind_of_list(document: Document, root: SequenceNode) -> ManifestKind:
     """The kind of a document that is a list, by its first item."""
     keys = keys_of(document, root.value[0] if root.value else None)
     if "apiVersion" in keys or {"op", "path"} <= keys.keys():
@@ -73,7 +73,7 @@ def kind_of_list(document: Document, root: SequenceNode) -> Kind:
     return ANSIBLE if ansible else CONFIGURATION
 
 
-def kind_of_keys(document: Document, keys: Mapping[str, Node]) -> Kind | None:
+def kind_of_keys(document: Document, keys: Mapping[str, TreeNode]) -> ManifestKind | None:
     """The kind that the top-level keys of a document tell; None: they tell nothing."""
     names = keys.keys()
     if {"apiVersion", "kind"} <= names or "configMapGenerator" in names or "containers" in names:
@@ -97,7 +97,7 @@ def kind_of_keys(document: Document, keys: Mapping[str, Node]) -> Kind | None:
     return None
 
 
-def _kind_of_jobs(document: Document, keys: Mapping[str, Node]) -> Kind | None:
+def _kind_of_jobs(document: Document, keys: Mapping[str, TreeNode]) -> ManifestKind | None:
     if isinstance(keys["jobs"], SequenceNode):
         return AZURE
     if "on" in keys or "true" in keys:
@@ -105,7 +105,7 @@ def _kind_of_jobs(document: Document, keys: Mapping[str, Node]) -> Kind | None:
     return CIRCLE if {"workflows", "orbs", "executors"} & keys.keys() or "circleci" in document.source.path else None
 
 
-def _kind_of_file(document: Document, keys: Mapping[str, Node]) -> Kind:
+def _kind_of_file(document: Document, keys: Mapping[str, TreeNode]) -> ManifestKind:
     path = PurePosixPath(document.source.path)
     name = path.name.lower()
     if ".gitlab" in name or "gitlab" in path.parts or any(_is_gitlab_job(document, job) for job in keys.values()):
@@ -127,16 +127,16 @@ def _is_runtime(document: Document) -> bool:
     return "runtime_env" in document.source.path.replace("-", "_").lower()
 
 
-def _is_gitlab_job(document: Document, node: Node) -> bool:
+def _is_gitlab_job(document: Document, node: TreeNode) -> bool:
     keys = keys_of(document, node).keys()
     marks = {"stage", "tags", "rules", "only", "except", "needs", "artifacts", "extends"}
     return "script" in keys and bool(marks & keys)
 
 
-def _has_stages(document: Document, node: Node | None) -> bool:
+def _has_stages(document: Document, node: TreeNode | None) -> bool:
     return isinstance(node, SequenceNode) and any("stage" in keys_of(document, item) for item in node.value)
 
 
-def _has_service(document: Document, node: Node) -> bool:
+def _has_service(document: Document, node: TreeNode) -> bool:
     wanted = {"image", "build", "command", "environment", "extends", "env_file", "entrypoint", "<<"}
     return any(wanted & keys_of(document, service).keys() for service in keys_of(document, node).values())

@@ -10,7 +10,7 @@ from envdoctor.core.regexes import regex
 from envdoctor.readers.docker.lines import physical_lines
 from envdoctor.readers.shared.collector import Collector, comment_at
 from envdoctor.readers.shared.substitution import parts_of, value_of
-from envdoctor.readers.shared.template_mask import Masked
+from envdoctor.readers.shared.template_mask import MaskedTemplate
 from envdoctor.readers.yaml.keys import VARIABLE, names_environment, names_script
 
 _KEY = regex(r"([ \t]*)((?:- +)*)([\"']?)([\w./-]+)\3[ \t]*:(?=[ \t\r]|$)[ \t]*")
@@ -23,7 +23,7 @@ class LineReader:
     """Keeps the keys around a line by their indentation, and the name of a pair whose value is still to come."""
 
     out: Collector
-    masked: Masked
+    masked: MaskedTemplate
     channel: Channel
     pipeline: bool
     stack: list[tuple[int, str]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class LineReader:
         )  # fmt: skip
 
 
-def read_lines(out: Collector, masked: Masked, start: int, end: int) -> None:
+def read_lines(out: Collector, masked: MaskedTemplate, start: int, end: int) -> None:
     """Settings and scripts in `text[start:end]` that can be told without its structure."""
     pipeline = "gitlab" in out.source.path or "azure" in out.source.path
     manifest = "apiVersion:" in masked.text[start:end]

@@ -10,9 +10,9 @@ from envdoctor.core.facts import Place
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.embedded import MappedSource, mapped
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import Text, double_quoted, plain, single_quoted
-from envdoctor.readers.shared.template_mask import Masked, mask
+from envdoctor.readers.shared.template_mask import MaskedTemplate, mask
 
 _PARTING = regex(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 _PROPERTIES = regex(r"(?:[&!]\S*\s+)*")
@@ -20,11 +20,11 @@ _UNPRINTABLE = regex("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00
 """What YAML allows in no stream (PyYAML refuses the whole stream for one of them), and the line ends of YAML 1.1 that
 are none in YAML 1.2 and for editors."""
 
-Item = tuple[str, ScalarNode, Node]
+Item = tuple[str, ScalarNode, TreeNode]
 """Text of a key, the key and its value."""
 
 
-def masked_text(text: str) -> tuple[Masked, bool]:
+def masked_text(text: str) -> tuple[MaskedTemplate, bool]:
     """Text with templates masked and each character that YAML forbids made a question mark; whether there was one."""
     plain, count = _UNPRINTABLE.subn("?", text)
     return mask(plain), count > 0
@@ -50,19 +50,19 @@ class Document:
 
     comment_sign = "#"
 
-    def __init__(self, source: Source, masked: Masked, base: int, altered: bool = False) -> None:
+    def __init__(self, source: Source, masked: MaskedTemplate, base: int, altered: bool = False) -> None:
         self.source = source
         self.masked = masked
         self.base = base
         self.altered = altered
 
-    def compose(self, end: int) -> Node | None:
+    def compose(self, end: int) -> TreeNode | None:
         """The root node of the text up to `end`. Raises NotYamlError."""
         from envdoctor.readers.yaml.compose import compose
 
         return compose(self.masked.text[self.base : end])
 
-    def span(self, node: Node) -> tuple[int, int]:
+    def span(self, node: TreeNode) -> tuple[int, int]:
         """Offsets of a node in the text, without its anchor and tag."""
         start, end = self.base + node.start_mark.index, self.base + node.end_mark.index
         if self.source.text[start : start + 1] in ("&", "!"):
@@ -72,26 +72,26 @@ class Document:
             end = start + len(self.source.text[start:end].rstrip())
         return start, end
 
-    def place(self, first: Node, last: Node) -> Place:
+    def place(self, first: TreeNode, last: TreeNode) -> Place:
         """From the start of one node to the end of another."""
         return self.source.place(self.span(first)[0], self.span(last)[1])
 
-    def inner_place(self, node: Node) -> Place:
+    def inner_place(self, node: TreeNode) -> Place:
         """A scalar without its quotes."""
         start, end = self.span(node)
         quoted = isinstance(node, ScalarNode) and node.style in ("'", '"')
         return self.source.place(start + quoted, end - quoted)
 
-    def line(self, node: Node) -> int:
+    def line(self, node: TreeNode) -> int:
         """The line of the file that a node starts on."""
         return self.source.point(self.span(node)[0])[0]
 
-    def raw(self, node: Node) -> str:
+    def raw(self, node: TreeNode) -> str:
         """The source text of a node."""
         start, end = self.span(node)
         return self.source.text[start:end]
 
-    def text(self, node: Node) -> str:
+    def text(self, node: TreeNode) -> str:
         """The text of a scalar, templates included; `""` for what is none."""
         if not isinstance(node, ScalarNode):
             return ""
@@ -182,7 +182,7 @@ def items(document: Document, node: MappingNode, budget: list[int]) -> list[Item
     """
     found: dict[tuple[str, int], Item] = {}
     own: set[str] = set()
-    queue: list[Node] = [node]
+    queue: list[TreeNode] = [node]
     seen: set[int] = set()
     while queue and budget[0] > 0:
         current = queue.pop(0)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.collector import MOST_SETTINGS, Collector
-from envdoctor.readers.shared.template_mask import Masked
+from envdoctor.readers.shared.template_mask import MaskedTemplate
 from envdoctor.readers.yaml.compose import NotYamlError
-from envdoctor.readers.yaml.kinds import Context, kind_of
+from envdoctor.readers.yaml.kinds import YamlContext, kind_of
 from envdoctor.readers.yaml.lines import read_lines
 from envdoctor.readers.yaml.nodes import Document, documents, masked_text
-from envdoctor.readers.yaml.walk import BUDGET, Walker
+from envdoctor.readers.yaml.walk import BUDGET, YamlWalker
 
 LARGEST_COMPOSED = 2_000_000
 """Characters above which a file is read by lines only: its nodes would take more than 100 MB."""
@@ -30,7 +30,7 @@ def read(source: Source, kind: str) -> FileFacts:
         return out.facts
     if len(source.text) > LARGEST_COMPOSED:
         out.problem(f"larger than {LARGEST_COMPOSED} characters: read line by line", 0, 0)
-        read_lines(out, Masked(source.text), 0, len(source.text))
+        read_lines(out, MaskedTemplate(source.text), 0, len(source.text))
         return out.facts
     masked, altered = masked_text(source.text)
     budget = [BUDGET]
@@ -53,4 +53,4 @@ def read_document(document: Document, end: int, out: Collector, budget: list[int
         read_lines(out, document.masked, document.base, end)
         return
     if root is not None:
-        Walker(document, out, budget).walk(root, Context(kind_of(document, root)))
+        YamlWalker(document, out, budget).walk(root, YamlContext(kind_of(document, root)))

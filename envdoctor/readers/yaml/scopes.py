@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from envdoctor.core.facts import Scope
 from envdoctor.core.records import replace
-from envdoctor.readers.shared.nodes import Node
-from envdoctor.readers.yaml.kinds import Context, keys_of
+from envdoctor.readers.shared.nodes import TreeNode
+from envdoctor.readers.yaml.kinds import YamlContext, keys_of
 from envdoctor.readers.yaml.nodes import Document
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers", "sidecars")
@@ -21,13 +21,13 @@ ROLE_KEYS = {
 }  # fmt: skip
 
 
-def below(document: Document, context: Context, key: str, node: Node) -> Context:
+def below(document: Document, context: YamlContext, key: str, node: TreeNode) -> YamlContext:
     """The context of the value of a key."""
     path = (*context.path, key)
     name = context.kind.name
     if name in ("configuration", "helm", "conda"):
-        return Context(context.kind, Scope("manifest", ".".join(path)), path, context.role)
-    found = Context(context.kind, context.scope, path, context.role)
+        return YamlContext(context.kind, Scope("manifest", ".".join(path)), path, context.role)
+    found = YamlContext(context.kind, context.scope, path, context.role)
     if name == "kubernetes":
         return _kubernetes_key(document, found, node)
     if name == "compose":
@@ -40,7 +40,7 @@ def below(document: Document, context: Context, key: str, node: Node) -> Context
     return found
 
 
-def _job(context: Context) -> Context:
+def _job(context: YamlContext) -> YamlContext:
     path = context.path
     if len(path) == 2 and path[0] in ("jobs", "executors"):
         return replace(context, scope=Scope("container", path[1]))
@@ -49,7 +49,7 @@ def _job(context: Context) -> Context:
     return context
 
 
-def _kubernetes_key(document: Document, context: Context, node: Node) -> Context:
+def _kubernetes_key(document: Document, context: YamlContext, node: TreeNode) -> YamlContext:
     key = context.path[-1]
     parent = context.path[-2] if len(context.path) > 1 else ""
     if parent.endswith("ReplicaSpecs"):
@@ -61,7 +61,7 @@ def _kubernetes_key(document: Document, context: Context, node: Node) -> Context
     return context
 
 
-def item_of(document: Document, context: Context, number: int, node: Node) -> Context:
+def item_of(document: Document, context: YamlContext, number: int, node: TreeNode) -> YamlContext:
     """The context of an item of a sequence."""
     name = context.kind.name
     key = context.path[-1] if context.path else ""
@@ -81,13 +81,13 @@ def item_of(document: Document, context: Context, number: int, node: Node) -> Co
     return context
 
 
-def step_scope(document: Document, context: Context, node: Node, word: str = "step") -> Scope:
+def step_scope(document: Document, context: YamlContext, node: TreeNode, word: str = "step") -> Scope:
     """The scope of one step: what it exports is gone in the next one."""
     job = context.scope.name
     return Scope("subshell", f"{job}/{word} at line {document.line(node)}".lstrip("/"))
 
 
-def _kubernetes_item(document: Document, context: Context, key: str, node: Node) -> Context:
+def _kubernetes_item(document: Document, context: YamlContext, key: str, node: TreeNode) -> YamlContext:
     keys = keys_of(document, node)
     if key in CONTAINER_LISTS:
         return replace(context, scope=container_scope(context, document.text(keys["name"]) if "name" in keys else ""))
@@ -97,7 +97,7 @@ def _kubernetes_item(document: Document, context: Context, key: str, node: Node)
     return context
 
 
-def container_scope(context: Context, name: str) -> Scope:
+def container_scope(context: YamlContext, name: str) -> Scope:
     """The scope of a container: its name, after the role of its replica where there is one."""
     parts = [part for part in (context.role, name) if part]
     return Scope("container", "/".join(dict.fromkeys(parts)))

@@ -11,12 +11,12 @@ from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
 from envdoctor.readers.kinds import NAMES, kind_of, shebang_kind
 from envdoctor.readers.shared.collector import Collector
-from envdoctor.readers.shared.command_words import Word, command_source, script_of
+from envdoctor.readers.shared.command_words import CommandWord, command_source, script_of
 from envdoctor.readers.shared.embedded import mapped, read_embedded
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.shared.quoted_text import undollared
 from envdoctor.readers.yaml.keys import lists_commands
-from envdoctor.readers.yaml.kinds import Context, keys_of
+from envdoctor.readers.yaml.kinds import YamlContext, keys_of
 from envdoctor.readers.yaml.nodes import Document
 
 EXPORT = regex(r"^[ \t]*export[ \t]+[A-Za-z_]\w*=", re.MULTILINE)
@@ -41,7 +41,7 @@ class ScriptReader:
         source = self.document.scalar_source(node)
         self.out.embed(source, kind, scope, self.document.masked.around(self.document.span(node)[0]))
 
-    def value(self, key: str, node: Node, context: Context) -> None:
+    def value(self, key: str, node: TreeNode, context: YamlContext) -> None:
         """The value of a key that names a script."""
         if isinstance(node, ScalarNode):
             self.scalar(node, context)
@@ -50,7 +50,7 @@ class ScriptReader:
         elif isinstance(node, SequenceNode):
             self.command([node], context)
 
-    def is_list_of_commands(self, key: str, node: SequenceNode, context: Context) -> bool:
+    def is_list_of_commands(self, key: str, node: SequenceNode, context: YamlContext) -> bool:
         """Whether each item of a list is a command of its own, and not a word of one command."""
         if context.kind.channel == "ci" or lists_commands(key):
             return True
@@ -59,7 +59,7 @@ class ScriptReader:
         first = self.document.text(node.value[0])
         return " " in first.strip() and "\n" not in first
 
-    def scalar(self, node: ScalarNode, context: Context, kind: str = "shell") -> None:
+    def scalar(self, node: ScalarNode, context: YamlContext, kind: str = "shell") -> None:
         """A command line or a script."""
         text = self.document.text(node)
         if text.startswith("#!"):
@@ -69,7 +69,7 @@ class ScriptReader:
         if len(text.split(None, 1)) > 1 and kind:
             self.embed(node, kind, context.scope)
 
-    def commands(self, node: SequenceNode, context: Context) -> None:
+    def commands(self, node: SequenceNode, context: YamlContext) -> None:
         """A list of commands that one shell runs one after another (`script:` of GitLab CI)."""
         pieces: list[str] = []
         offsets: list[int] = []
@@ -81,7 +81,7 @@ class ScriptReader:
         branch = self.document.masked.around(self.document.span(node)[0])
         self.out.embed(mapped(self.document.source, "".join(pieces), offsets), "shell", context.scope, branch)
 
-    def scalars(self, node: Node) -> Iterable[ScalarNode]:
+    def scalars(self, node: TreeNode) -> Iterable[ScalarNode]:
         """Scalars of a list and of the lists in it (GitLab CI flattens them)."""
         if isinstance(node, ScalarNode):
             yield node
@@ -92,7 +92,7 @@ class ScriptReader:
                 elif isinstance(item, SequenceNode) and item.tag != "!reference":
                     yield from (inner for inner in item.value if isinstance(inner, ScalarNode))
 
-    def command(self, nodes: Iterable[Node], context: Context) -> None:
+    def command(self, nodes: Iterable[TreeNode], context: YamlContext) -> None:
         """One command: the words of all nodes (`command` and `args`); text that is not a list is shell text."""
         words = [word for node in nodes for word in self.words(node, context)]
         if not words:
@@ -105,31 +105,31 @@ class ScriptReader:
         if not scripts:
             self.out.embed(command_source(self.document.source, words), "shell", context.scope, branch)
 
-    def words(self, node: Node, context: Context) -> list[Word]:
+    def words(self, node: TreeNode, context: YamlContext) -> list[CommandWord]:
         """Words of a node: items of a list, or a whole text as it is."""
         raw = isinstance(node, ScalarNode)
         texts = [self.document.mapped_text(item) for item in self.scalars(node)]
         if context.kind.name == "compose":
             texts = [undollared(text) for text in texts]
-        return [Word(*text, raw=raw) for text in texts]
+        return [CommandWord(*text, raw=raw) for text in texts]
 
-    def options(self, node: Node, context: Context) -> None:
+    def options(self, node: TreeNode, context: YamlContext) -> None:
         """Options of a container run (`-e A=1`), read as the words after `docker run`.
 
         The settings belong to what the options stand in; the command itself is none of the file's.
         """
-        texts = [Word(*self.document.mapped_text(item), raw=True) for item in self.scalars(node)]
+        texts = [CommandWord(*self.document.mapped_text(item), raw=True) for item in self.scalars(node)]
         if not any(OPTION.search(word.text) for word in texts):
             return
         start = self.document.span(node)[0]
-        run, image = (Word(text, [start] * len(text), raw=True) for text in ("docker run", "image"))
+        run, image = (CommandWord(text, [start] * len(text), raw=True) for text in ("docker run", "image"))
         source = command_source(self.document.source, [run, *texts, image])
         facts = read_embedded(source, "shell", self.out.order, context.scope, self.document.masked.around(start))
         facts.launches.clear()
         facts.settings = [replace(setting, scope=context.scope) for setting in facts.settings]
         self.out.take(facts)
 
-    def file(self, name: str, node: ScalarNode, context: Context) -> bool:
+    def file(self, name: str, node: ScalarNode, context: YamlContext) -> bool:
         """A file kept in a map (`data` of a ConfigMap) under its name; True where it was read."""
         kind = kind_of_file(name, self.document.text(node))
         if kind:

@@ -8,7 +8,7 @@ from envdoctor.core.facts import Branch, Component, Inclusion, Scope
 from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shared.collector import Collector
-from envdoctor.readers.shared.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from envdoctor.readers.shared.nodes import MappingNode, ScalarNode, SequenceNode, TreeNode
 from envdoctor.readers.yaml.environment import AGAIN, DEEPEST_PATH, EnvironmentReader
 from envdoctor.readers.yaml.keys import (
     IMAGE,
@@ -22,7 +22,7 @@ from envdoctor.readers.yaml.keys import (
     names_options,
     names_script,
 )
-from envdoctor.readers.yaml.kinds import Context, Kind, keys_of
+from envdoctor.readers.yaml.kinds import ManifestKind, YamlContext, keys_of
 from envdoctor.readers.yaml.nodes import Document, Item, items, masked_text
 from envdoctor.readers.yaml.scopes import CONTAINER_MARKS, below, container_scope, item_of, step_scope
 from envdoctor.readers.yaml.scripts import EXPORT, ScriptReader
@@ -36,7 +36,7 @@ ALWAYS = regex(r"(?:\$\{\{)?\s*(?:always\(\)|success\(\)|!cancelled\(\)|always|o
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".pt", ".npy", ".sif", ".sqsh", ".img", ".iso")
 
 
-class Walker:
+class YamlWalker:
     """Walks one document. `budget` and `out` are shared by all documents of a file."""
 
     def __init__(self, document: Document, out: Collector, budget: list[int], level: int = 0) -> None:
@@ -49,7 +49,7 @@ class Walker:
         self.environments = EnvironmentReader(document, out, budget, self.nested_environment, self.entry)
         self.scripts = ScriptReader(document, out)
 
-    def walk(self, node: Node, context: Context) -> None:
+    def walk(self, node: TreeNode, context: YamlContext) -> None:
         """State the facts of a node and of what is below it; a node is visited once in each scope."""
         mark = (id(node), context.scope.name, context.kind.channel)
         if len(context.path) > DEEPEST_PATH or mark in self.seen or self.budget[0] <= 0 or self.out.full:
@@ -65,7 +65,7 @@ class Walker:
         elif isinstance(node, MappingNode):
             self.mapping(node, context)
 
-    def mapping(self, node: MappingNode, context: Context) -> None:
+    def mapping(self, node: MappingNode, context: YamlContext) -> None:
         """A mapping, and the condition under which what it says happens, if it has one."""
         first = self.out.order
         listed = items(self.document, node, self.budget)
@@ -76,7 +76,7 @@ class Walker:
             start = self.document.span(node)[0]
             self.out.under(Branch(f"step@{start}", "if", condition), first)
 
-    def condition(self, keys: dict[str, Node], context: Context) -> str:
+    def condition(self, keys: dict[str, TreeNode], context: YamlContext) -> str:
         """When a step or a task is done: `if:` of GitHub and Buildkite, `when:` of Ansible, `condition:` of Azure."""
         if context.kind.channel != "ci" and context.kind.name != "ansible":
             return ""
@@ -84,7 +84,7 @@ class Walker:
         text = self.document.text(named).strip() if isinstance(named, ScalarNode) else ""
         return "" if ALWAYS.fullmatch(text) else text
 
-    def inside(self, node: MappingNode, listed: list[Item], keys: dict[str, Node], context: Context) -> None:
+    def inside(self, node: MappingNode, listed: list[Item], keys: dict[str, TreeNode], context: YamlContext) -> None:
         """What a mapping says: its environment first, then the rest, its scripts last, as a process meets them."""
         context = self.entered(node, keys, context)
         if context.kind.via == "CustomResourceDefinition" or self.is_patch(keys, context):
@@ -100,35 +100,35 @@ class Walker:
             order = ("entrypoint", "command") if context.kind.name == "compose" else ("command", "args")
             self.scripts.command([keys[name] for name in order if name in keys], context)
 
-    def written_text(self, keys: dict[str, Node]) -> tuple[str, ScalarNode] | None:
+    def written_text(self, keys: dict[str, TreeNode]) -> tuple[str, ScalarNode] | None:
         """Path and text of a file that is written (`write_files` of cloud-init; `copy`, `lineinfile` of Ansible)."""
         path = next((self.document.text(keys[key]) for key in ("dest", "path", "destination") if key in keys), "")
         text = next((keys[key] for key in ("content", "block", "line") if key in keys), None)
         return (path, text) if path and isinstance(text, ScalarNode) else None
 
-    def rank(self, key: str, context: Context) -> int:
+    def rank(self, key: str, context: YamlContext) -> int:
         """When a key has its effect: environments before everything, scripts after it."""
         return 0 if self.is_environment(key, context) else LAST.get(key, 3 if names_script(key) else 1)
 
-    def entered(self, node: MappingNode, keys: dict[str, Node], context: Context) -> Context:
+    def entered(self, node: MappingNode, keys: dict[str, TreeNode], context: YamlContext) -> YamlContext:
         """The context inside a mapping, which may be a whole manifest or name its container."""
         if context.kind.name == "kubernetes" and {"apiVersion", "kind"} <= keys.keys():
             metadata = keys_of(self.document, keys.get("metadata"))
             name = self.document.text(metadata["name"]) if "name" in metadata else ""
             kind = replace(context.kind, via=self.document.text(keys["kind"]))
-            return Context(kind, Scope("manifest", name), (), context.role)
+            return YamlContext(kind, Scope("manifest", name), (), context.role)
         if context.kind.name == "kubernetes" and context.scope.kind == "manifest" and CONTAINER_MARKS & keys.keys():
             name = self.document.text(keys["name"]) if "name" in keys else (context.path or ("",))[-1]
             return replace(context, scope=container_scope(context, name)) if name else context
         return context
 
-    def is_container(self, keys: dict[str, Node], context: Context) -> bool:
+    def is_container(self, keys: dict[str, TreeNode], context: YamlContext) -> bool:
         """Whether `command` and `args` (or `entrypoint` and `command`) of a mapping make one command."""
         if context.kind.name not in ("kubernetes", "compose") or context.kind.via == "ConfigMap":
             return False
         return bool({"command", "args", "entrypoint"} & keys.keys()) and context.path[-1:] != ("build",)
 
-    def is_environment(self, key: str, context: Context) -> bool:
+    def is_environment(self, key: str, context: YamlContext) -> bool:
         """Whether a key names an environment in this kind of document."""
         name = context.kind.name
         if key == "variables":
@@ -137,7 +137,7 @@ class Walker:
             return name == "skypilot"
         return names_environment(key) and not in_runtime(key)
 
-    def entry(self, node: MappingNode, item: Item, context: Context) -> None:
+    def entry(self, node: MappingNode, item: Item, context: YamlContext) -> None:
         """One key with its value."""
         key, key_node, value = item
         inner = below(self.document, context, key, value)
@@ -161,7 +161,7 @@ class Walker:
         """Whether a list holds scalars; what `!reference` of GitLab CI names may stand between them."""
         return any(isinstance(item, ScalarNode) for item in node.value)
 
-    def special(self, key: str, key_node: Node, value: Node, context: Context, inner: Context) -> bool:
+    def special(self, key: str, key_node: TreeNode, value: TreeNode, context: YamlContext, inner: YamlContext) -> bool:
         """Keys whose meaning does not follow from an environment or a script; True where one was handled."""
         if key in ("env_file", "envFrom", "env_files"):
             self.inclusions(value)
@@ -181,7 +181,7 @@ class Walker:
             return False
         return True
 
-    def scalar(self, node: MappingNode, key: str, value: ScalarNode, context: Context, inner: Context) -> None:
+    def scalar(self, node: MappingNode, key: str, value: ScalarNode, context: YamlContext, inner: YamlContext) -> None:
         """A scalar that may be a script, options, or YAML or JSON as text."""
         text = self.document.text(value)
         if self.holds_yaml(key, value, text, context):
@@ -194,7 +194,7 @@ class Walker:
         elif value.style == "|" and (text.startswith("#!") or EXPORT.search(text)):
             self.scripts.scalar(value, context)
 
-    def holds_yaml(self, key: str, value: ScalarNode, text: str, context: Context) -> bool:
+    def holds_yaml(self, key: str, value: ScalarNode, text: str, context: YamlContext) -> bool:
         """Whether a scalar holds YAML or JSON: values of a chart, the runtime environment of a Ray job."""
         block = value.style in ("|", ">")
         patch = key == "patch" and context.kind.name == "kubernetes"
@@ -202,7 +202,7 @@ class Walker:
             "env_vars" in text and (text.lstrip().startswith("{") or (block and not names_script(key)))
         )
 
-    def script_context(self, key: str, value: Node, context: Context) -> Context:
+    def script_context(self, key: str, value: TreeNode, context: YamlContext) -> YamlContext:
         """What one shell exports is gone in the next one: set-up and hooks have shells of their own."""
         name = context.kind.name
         if key == "after_script":
@@ -210,17 +210,17 @@ class Walker:
         apart = (name == "skypilot" and key == "setup") or name == "ray"
         return replace(context, scope=Scope("subshell", key)) if apart else context
 
-    def nested(self, node: ScalarNode, context: Context) -> None:
+    def nested(self, node: ScalarNode, context: YamlContext) -> None:
         """YAML or JSON kept in a scalar."""
         if inner := self.inner(node):
             inner[0].walk(inner[1], context)
 
-    def nested_environment(self, node: ScalarNode, context: Context) -> None:
+    def nested_environment(self, node: ScalarNode, context: YamlContext) -> None:
         """An environment kept as YAML in a scalar (`extraEnv: |`)."""
         if inner := self.inner(node):
             inner[0].environments.read(inner[1], context)
 
-    def inner(self, node: ScalarNode) -> tuple[Walker, Node] | None:
+    def inner(self, node: ScalarNode) -> tuple[YamlWalker, TreeNode] | None:
         """A walker for YAML kept in a scalar, and its root; None where it is no YAML."""
         from envdoctor.readers.yaml.compose import NotYamlError
 
@@ -231,9 +231,9 @@ class Walker:
             root = document.compose(len(source.text)) if self.level < EMBEDDED_DEEPEST else None
         except NotYamlError:
             return None
-        return (Walker(document, self.out, self.budget, self.level + 1), root) if root else None
+        return (YamlWalker(document, self.out, self.budget, self.level + 1), root) if root else None
 
-    def inclusions(self, value: Node) -> None:
+    def inclusions(self, value: TreeNode) -> None:
         """`env_file: path` of compose, `envFrom` of Kubernetes."""
         for item in value.value if isinstance(value, SequenceNode) else [value]:
             keys = keys_of(self.document, item)
@@ -247,19 +247,19 @@ class Walker:
             elif target:
                 self.out.add(Inclusion("env-file", target, self.document.inner_place(keys.get("path", item)), 0))
 
-    def component(self, name: str, node: Node, context: Context) -> None:
+    def component(self, name: str, node: TreeNode, context: YamlContext) -> None:
         """State a component whose version is the text of a scalar."""
         text = self.document.text(node).strip()
         if text:
             self.out.add(Component(name, text, self.document.inner_place(node), context.scope.name))
 
-    def resources(self, node: MappingNode, context: Context) -> None:
+    def resources(self, node: MappingNode, context: YamlContext) -> None:
         """`nvidia.com/gpu: 8` under limits or requests."""
         for name, _, value in items(self.document, node, self.budget):
             if RESOURCE.fullmatch(name) and isinstance(value, ScalarNode):
                 self.component(name, value, context)
 
-    def devices(self, node: SequenceNode, context: Context) -> None:
+    def devices(self, node: SequenceNode, context: YamlContext) -> None:
         """`devices: [/dev/kfd]` and `devices: [{driver: nvidia}]` of compose."""
         for item in node.value:
             if self.document.text(item).startswith("/dev/"):
@@ -267,7 +267,7 @@ class Walker:
             elif driver := keys_of(self.document, item).get("driver"):
                 self.component("driver", driver, context)
 
-    def image(self, node: Node, context: Context, inner: Context) -> None:
+    def image(self, node: TreeNode, context: YamlContext, inner: YamlContext) -> None:
         """A container image: a reference, or a map with `repository` and `tag`."""
         keys = keys_of(self.document, node)
         if "repository" in keys:
@@ -283,7 +283,7 @@ class Walker:
         else:
             self.walk(node, inner)
 
-    def reference(self, node: Node, context: Context) -> None:
+    def reference(self, node: TreeNode, context: YamlContext) -> None:
         """An image reference; in a configuration of the project's own it has to look like one."""
         text = self.document.text(node).strip()
         own = context.kind.name == "configuration"
@@ -293,7 +293,7 @@ class Walker:
             plain = re.sub(r"^docker:(?://)?", "", text)
             self.out.add(Component("image", plain, self.document.inner_place(node), context.scope.name))
 
-    def files(self, node: Node, context: Context) -> None:
+    def files(self, node: TreeNode, context: YamlContext) -> None:
         """`data` of a ConfigMap: variables for `envFrom`, and files to mount."""
         if not isinstance(node, MappingNode):
             return
@@ -304,19 +304,19 @@ class Walker:
             if VARIABLE.fullmatch(name) and value.style not in ("|", ">"):
                 self.environments.variable(name, key, value, replace(context, kind=kind))
 
-    def generators(self, node: Node, context: Context) -> None:
+    def generators(self, node: TreeNode, context: YamlContext) -> None:
         """`configMapGenerator` of kustomize: `literals: [A=1]`, `envs: [file]`."""
         for item in node.value if isinstance(node, SequenceNode) else ():
             keys = keys_of(self.document, item)
             name = self.document.text(keys["name"]) if "name" in keys else ""
-            kind = Kind("kubernetes", "kubernetes", "ConfigMap", "unknown")
-            inner = Context(kind, Scope("manifest", name), ("configMapGenerator", "literals"))
+            kind = ManifestKind("kubernetes", "kubernetes", "ConfigMap", "unknown")
+            inner = YamlContext(kind, Scope("manifest", name), ("configMapGenerator", "literals"))
             if "literals" in keys:
                 self.environments.read(keys["literals"], inner)
             if "envs" in keys:
                 self.inclusions(keys["envs"])
 
-    def is_patch(self, keys: dict[str, Node], context: Context) -> bool:
+    def is_patch(self, keys: dict[str, TreeNode], context: YamlContext) -> bool:
         """A JSON patch of an environment: `{op: add, path: /spec/.../env/-, value: {...}}`."""
         if not {"op", "path", "value"} <= keys.keys():
             return False
@@ -336,6 +336,6 @@ def in_runtime(key: str) -> bool:
     return key_words(key)[:2] == ("runtime", "env") and key_words(key)[-1] in ("env", "yaml", "json")
 
 
-def in_ray(context: Context) -> Context:
+def in_ray(context: YamlContext) -> YamlContext:
     """The context inside a runtime environment of Ray, which Ray gives to its workers."""
     return replace(context, kind=replace(context.kind, channel="runtime-env", via="Ray", exported="yes"))

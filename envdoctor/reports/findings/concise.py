@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable
 
 
@@ -12,7 +12,7 @@ class ConciseReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """One line for each finding, none where there is nothing to say."""
         lines = [
             f"{printable(f.place.path)}:{f.place.line}:{f.place.column}: {f.rule} {f.name}: {printable(f.message)}"

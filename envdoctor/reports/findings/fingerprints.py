@@ -6,12 +6,12 @@ from collections import Counter
 from hashlib import sha256
 
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 
 Parts = tuple[str, ...]
 
 
-def fingerprints(result: Result) -> list[str]:
+def fingerprints(result: ScanResult) -> list[str]:
     """One fingerprint a finding, in their order, each once; 64 hexadecimal digits.
 
     It is made of path, rule, variable and the text of the line without its spaces, never of a line number. Of

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 
 FORMATS = {
     "text": "envdoctor.reports.findings.text:TextReport",
@@ -32,7 +32,7 @@ REPORTS = {
 class Report(Protocol):
     """What every format offers."""
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The whole report, ending in a line break."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import paragraphs, printable, refuted
 
 COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
@@ -15,7 +15,7 @@ class GithubReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The commands; nothing where there is nothing to say."""
         commands = [workflow_command(f) for f in [*result.findings, *result.problems]]
         commands += [f"::error title=envdoctor::{_data(printable(error))}" for error in result.errors]

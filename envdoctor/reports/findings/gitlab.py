@@ -7,7 +7,7 @@ from typing import Any
 
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import paragraphs, printable, refuted
 from envdoctor.reports.findings.fingerprints import fingerprints
 
@@ -20,7 +20,7 @@ class GitlabReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The array, empty where there is nothing to say."""
         marks = fingerprints(result)
         issues = [_issue(f, mark) for f, mark in zip(result.findings, marks, strict=True)]

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from envdoctor.core.findings import SEVERITIES, Confirmation, Finding
 from envdoctor.core.regexes import regex
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.reports.base import fixes, paragraphs, printable, refuted, totals
 from envdoctor.reports.findings.html_style import STYLE
@@ -34,11 +34,11 @@ class HtmlReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The page: totals, files, findings by file, and the rules that spoke."""
         return "\n".join(self._lines(result)) + "\n"
 
-    def _lines(self, result: Result) -> Iterator[str]:
+    def _lines(self, result: ScanResult) -> Iterator[str]:
         said = {f.rule for f in result.findings}
         rules = [rule for rule in result.rules if rule.id in said]
         yield "<!doctype html>"

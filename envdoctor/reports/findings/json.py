@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from envdoctor.core.findings import finding_json
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 
 
 class JsonReport:
@@ -14,7 +14,7 @@ class JsonReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """`{"version": 1, "findings": [...], "hints": N, "summary": {...}}`."""
         findings = [finding_json(f) for f in result.findings]
         summary = {**result.summary, "errors": result.errors}

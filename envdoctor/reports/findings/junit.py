@@ -7,7 +7,7 @@ from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import paragraphs, printable, refuted
 
 
@@ -17,7 +17,7 @@ class JunitReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The document. Some CI systems refuse a report without a case, so that a clean scan has one."""
         suites = [(path, list(found)) for path, found in groupby(result.findings, key=lambda f: f.place.path)]
         lines = [*_suites(suites), *_errors(result.errors)] or list(_clean())

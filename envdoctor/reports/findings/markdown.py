@@ -9,7 +9,7 @@ from itertools import groupby
 from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import counted
 from envdoctor.core.regexes import regex
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import fixes, paragraphs, printable, totals
 
 SPECIAL = regex(r"([\\`*\[\]<>#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -37,7 +37,7 @@ class MarkdownReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The comment, at most as long as a comment may be."""
         blocks = [f"### envdoctor\n\n{escaped(totals(result))}\n"]
         size, left = len(blocks[0]), len(result.findings)
@@ -53,7 +53,7 @@ class MarkdownReport:
         return "".join(blocks)
 
 
-def _blocks(result: Result) -> Iterator[tuple[str, int]]:
+def _blocks(result: ScanResult) -> Iterator[tuple[str, int]]:
     """Pieces of the comment, and how many findings are in each."""
     for path, findings in groupby(result.findings, key=lambda f: f.place.path):
         yield f"\n#### {escaped(path)}\n", 0

@@ -12,7 +12,7 @@ from envdoctor import __version__
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.knowledge.rulebook import Rule
 from envdoctor.reports.base import printable, refuted
 from envdoctor.reports.findings.fingerprints import fingerprints
@@ -31,7 +31,7 @@ class SarifReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """The log as JSON."""
         said = {f.rule for f in [*result.findings, *result.problems]}
         rules = [rule for rule in result.rules if rule.id in said]
@@ -161,7 +161,7 @@ def _replacement(edit: Edit) -> dict[str, Any]:
     return {"deletedRegion": region(edit.place), "insertedContent": {"text": edit.text}}
 
 
-def _invocation(result: Result) -> dict[str, Any]:
+def _invocation(result: ScanResult) -> dict[str, Any]:
     """How the scan went: what could not be read, or not opened at all."""
     told = list(_notifications(result.problems))
     told += [{"level": "error", "message": {"text": printable(error)}} for error in result.errors]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import totals
 
 
@@ -41,7 +41,7 @@ class StatisticsReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """One line a rule, then the line that sums up."""
         rows = counts(result.findings)
         width = max((len(str(row.findings)) for row in rows), default=1)
@@ -62,7 +62,7 @@ class StatisticsJsonReport:
     def __init__(self, colour: bool = False) -> None:
         del colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """One object: version, a list of rows, and the summary of the run."""
         rows = [row._asdict() for row in counts(result.findings)]
         summary = {**result.summary, "errors": result.errors}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from envdoctor.core.findings import Finding
-from envdoctor.engine import Result
+from envdoctor.engine import ScanResult
 from envdoctor.reports.base import printable, totals
 
 CODES = {"error": "1;31", "warning": "1;33", "info": "1;36", "path": "1", "mark": "1;34", "dim": "2"}
@@ -22,7 +22,7 @@ class TextReport:
     def __init__(self, colour: bool = False) -> None:
         self.colour = colour
 
-    def render(self, result: Result) -> str:
+    def render(self, result: ScanResult) -> str:
         """Findings by file, then one line that sums up."""
         blocks = []
         for path, findings in groupby(result.findings, key=lambda f: f.place.path):
@@ -34,7 +34,7 @@ class TextReport:
     def _paint(self, what: str, text: str) -> str:
         return f"\x1b[{CODES[what]}m{text}\x1b[0m" if self.colour else text
 
-    def _finding(self, finding: Finding, result: Result) -> str:
+    def _finding(self, finding: Finding, result: ScanResult) -> str:
         place = finding.place
         severity = self._paint(finding.severity, finding.severity)
         head = f"  {place.line}:{place.column}  {severity}  {finding.rule} {finding.name}"
@@ -77,7 +77,7 @@ class TextReport:
         place = problem.place
         return f"{printable(place.path)}:{place.line}: {self._paint('info', 'note')}: {printable(problem.message)}"
 
-    def _closing(self, result: Result) -> str:
+    def _closing(self, result: ScanResult) -> str:
         return totals(result)
 
 

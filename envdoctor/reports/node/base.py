@@ -62,7 +62,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """One probe: a mark, what it found in a few words, findings that belong to it, and its facts."""
 
     mark: Mark
@@ -73,27 +73,27 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A part of the node."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class NodeReport:
     """Everything that is shown, in order."""
 
     title: str
     judged: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     topology: tuple[str, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     closing: str
 
 
-def sheet_of(examination: Examination, *, details: bool = False, hints: bool = False) -> Sheet:
+def sheet_of(examination: Examination, *, details: bool = False, hints: bool = False) -> NodeReport:
     """What the sheet of an examination says. Without `details`, probes that found nothing to look at are left out."""
     node = examination.node
     lines = {probe.name: line_of(probe, examination) for probe in node.probes}
@@ -104,11 +104,11 @@ def sheet_of(examination: Examination, *, details: bool = False, hints: bool = F
         chosen = [lines[name] for name in names if name in lines]
         shown = tuple(line for line in chosen if details or line.mark != "absent")
         if shown:
-            sections.append(Section(title, shown))
+            sections.append(ReportSection(title, shown))
     left_out = sum(line.mark == "absent" for line in lines.values())
     findings = tuple(examination.shown(hints or details))
     notes = tuple(filter(None, [*examination.notes, examination.smoke, left(left_out, details)]))
-    return Sheet(
+    return NodeReport(
         f"{node.name or 'this node'} ({examination.source})", judged(examination), tuple(sections), topology(node),
         findings, notes, closing(examination, findings),
     )  # fmt: skip
@@ -139,12 +139,12 @@ def closing(examination: Examination, shown: Sequence[Finding]) -> str:
     return text + (f"; {counted(hidden, 'hint')} not shown (--hints)" if hidden else "")
 
 
-def line_of(probe: ProbeStatus, examination: Examination) -> Line:
+def line_of(probe: ProbeStatus, examination: Examination) -> ReportLine:
     """The line of one probe."""
     mine = tuple(f for f in examination.findings if probe_for(f, examination) == probe.name)
     facts = tuple(fact_of(o) for o in examination.node.facts.observations if probe_of(o) == probe.name)
     text = summary(probe, examination)
-    return Line(mark_of(probe, mine), probe.name, text, mine, facts)
+    return ReportLine(mark_of(probe, mine), probe.name, text, mine, facts)
 
 
 def mark_of(probe: ProbeStatus, findings: Sequence[Finding]) -> Mark:

@@ -16,7 +16,7 @@ FORMATS = {
 }
 
 
-class SheetReport(Protocol):
+class NodeFormat(Protocol):
     """What every format offers."""
 
     def render(self, examination: Examination) -> str:
@@ -25,8 +25,8 @@ class SheetReport(Protocol):
 
 
 def sheet_report(name: str, *, colour: bool = False, details: bool = False, hints: bool = False,
-                 ascii_only: bool = False) -> SheetReport:  # fmt: skip
+                 ascii_only: bool = False) -> NodeFormat:  # fmt: skip
     """The report of a format. `details`: every fact with its place; `hints`: findings of severity info too."""
     module, cls = FORMATS[name].split(":")
-    make = cast("Callable[..., SheetReport]", getattr(importlib.import_module(module), cls))
+    make = cast("Callable[..., NodeFormat]", getattr(importlib.import_module(module), cls))
     return make(colour=colour, details=details, hints=hints, ascii_only=ascii_only)

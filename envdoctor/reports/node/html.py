@@ -8,7 +8,7 @@ from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import counted
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.findings.html import POLICY, shown
-from envdoctor.reports.node.base import Line, Section, Sheet, findings_lines, sheet_of
+from envdoctor.reports.node.base import NodeReport, ReportLine, ReportSection, findings_lines, sheet_of
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -24,7 +24,7 @@ details td { font-size: .85em; opacity: .85; } li { margin: .5rem 0; } code { ov
 WORDS = {"ok": "ok", "info": "hint", "warning": "warning", "error": "error", "absent": "none", "failed": "failed"}
 
 
-class HtmlSheet:
+class HtmlNodeReport:
     """The sheet as a page."""
 
     def __init__(self, *, colour: bool = False, details: bool = False, hints: bool = False, ascii_only: bool = False
@@ -36,7 +36,7 @@ class HtmlSheet:
         """The page. Facts and hints are always in it: facts are folded."""
         return "\n".join(self._lines(sheet_of(examination, details=self.details, hints=True))) + "\n"
 
-    def _lines(self, sheet: Sheet) -> Iterator[str]:
+    def _lines(self, sheet: NodeReport) -> Iterator[str]:
         yield "<!doctype html>"
         yield f'<html lang="en"><head><meta charset="utf-8"><title>{shown(sheet.title)}</title>'
         yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -61,14 +61,14 @@ class HtmlSheet:
             yield f"<br>{shown(heading)}: {shown(text)}"
         yield "</li>"
 
-    def _section(self, section: Section) -> Iterator[str]:
+    def _section(self, section: ReportSection) -> Iterator[str]:
         yield f"<h2>{shown(section.title)}</h2><table>"
         for line in section.lines:
             yield f'<tr><td class="{line.mark}">{WORDS[line.mark]}</td><td>{shown(line.label)}</td>'
             yield f"<td>{shown(line.text)}{self._facts(line)}</td></tr>"
         yield "</table>"
 
-    def _facts(self, line: Line) -> str:
+    def _facts(self, line: ReportLine) -> str:
         rows = "".join(
             f"<tr><td><code>{shown(f.key)}</code></td><td>{shown(f.value)}</td><td><code>{shown(f.source)}</code></td></tr>"
             for f in line.facts

@@ -12,7 +12,7 @@ from envdoctor.node.live.job import Job, differing
 from envdoctor.node.probes.libraries.library import LibraryFile
 
 
-class JsonSheet:
+class JsonNodeReport:
     """One JSON object. Hints are among the findings, with severity info."""
 
     def __init__(self, *, colour: bool = False, details: bool = False, hints: bool = False, ascii_only: bool = False

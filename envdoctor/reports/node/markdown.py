@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from envdoctor.core.findings import Finding
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.findings.markdown import escaped, fenced
-from envdoctor.reports.node.base import Section, findings_lines, sheet_of
+from envdoctor.reports.node.base import ReportSection, findings_lines, sheet_of
 
 WORDS = {"ok": "ok", "info": "hint", "warning": "**warning**", "error": "**error**", "absent": "-", "failed": "failed"}
 
 
-class MarkdownSheet:
+class MarkdownNodeReport:
     """The sheet as Markdown with tables."""
 
     def __init__(self, *, colour: bool = False, details: bool = False, hints: bool = False, ascii_only: bool = False
@@ -43,7 +43,7 @@ class MarkdownSheet:
             yield f"  - {heading}: {escaped(text)}"
         yield ""
 
-    def _section(self, section: Section) -> Iterator[str]:
+    def _section(self, section: ReportSection) -> Iterator[str]:
         yield from (f"## {escaped(section.title)}", "", "| | probe | found |", "| --- | --- | --- |")
         for line in section.lines:
             yield f"| {WORDS[line.mark]} | {escaped(line.label)} | {escaped(line.text)} |"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from envdoctor.core.findings import Finding
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.base import printable
-from envdoctor.reports.node.base import Line, Mark, Sheet, findings_lines, sheet_of
+from envdoctor.reports.node.base import Mark, NodeReport, ReportLine, findings_lines, sheet_of
 
 WIDTH = 112
 MARKS: dict[Mark, tuple[str, str, str]] = {
@@ -19,7 +19,7 @@ MARKS: dict[Mark, tuple[str, str, str]] = {
 SEVERITY = {"error": "1;31", "warning": "1;33", "info": "1;36"}
 
 
-class TextSheet:
+class TextNodeReport:
     """The sheet for people. `ascii_only` is for terminals whose encoding has no other signs."""
 
     def __init__(self, *, colour: bool = False, details: bool = False, hints: bool = False, ascii_only: bool = False
@@ -31,7 +31,7 @@ class TextSheet:
         sheet = sheet_of(examination, details=self.details, hints=self.hints)
         return "\n".join(self._lines(sheet, examination)) + "\n"
 
-    def _lines(self, sheet: Sheet, examination: Examination) -> Iterator[str]:
+    def _lines(self, sheet: NodeReport, examination: Examination) -> Iterator[str]:
         yield self._paint("1", printable(sheet.title))
         yield printable(sheet.judged)
         for section in sheet.sections:
@@ -59,7 +59,7 @@ class TextSheet:
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
-    def _probe(self, line: Line) -> Iterator[str]:
+    def _probe(self, line: ReportLine) -> Iterator[str]:
         sign, plain, code = MARKS[line.mark]
         mark = self._paint(code, plain if self.ascii_only else sign)
         text = printable(line.text)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from envdoctor.node.probes.base import Absent, ProbeFailed, View
+from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed
 from envdoctor.node.probes.parts import Device, Link, LinkKind
 
 TOPOLOGY = "/sys/class/kfd/kfd/topology/nodes"
@@ -58,7 +58,7 @@ def bus_address(location: int, domain: int) -> str:
     return f"{domain:04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.{location & 7}"
 
 
-def read_links(view: View, number: int) -> tuple[IoLink, ...]:
+def read_links(view: NodeView, number: int) -> tuple[IoLink, ...]:
     """Links that a node lists; one that vanishes while it is read is left out."""
     links = []
     for folder in view.files.paths(f"{TOPOLOGY}/{number}/io_links", "[0-9]*"):
@@ -68,7 +68,7 @@ def read_links(view: View, number: int) -> tuple[IoLink, ...]:
     return tuple(links)
 
 
-def read_nodes(view: View) -> tuple[list[KfdNode], int]:
+def read_nodes(view: NodeView) -> tuple[list[KfdNode], int]:
     """GPU nodes, and how many nodes may not be read, as where a container holds only some of the GPUs."""
     nodes, unreadable = [], 0
     for name in view.files.names(TOPOLOGY, "[0-9]*"):
@@ -153,7 +153,7 @@ def all_xgmi(nodes: Sequence[KfdNode], links: Sequence[Link]) -> bool | None:
     return not missing if links or missing else None
 
 
-def kfd_probe(view: View) -> tuple[list[Device], list[Link], bool | None, int]:
+def kfd_probe(view: NodeView) -> tuple[list[Device], list[Link], bool | None, int]:
     """Devices, links, whether all pairs have xGMI, and the number of packages.
 
     Raises `Absent` where the kernel has no KFD or no GPU in it, `ProbeFailed` where it may not be read.
@@ -173,7 +173,7 @@ def kfd_probe(view: View) -> tuple[list[Device], list[Link], bool | None, int]:
     return devices, links, all_xgmi(nodes, links), packages
 
 
-def state_links(view: View, nodes: Sequence[KfdNode], links: Sequence[Link]) -> None:
+def state_links(view: NodeView, nodes: Sequence[KfdNode], links: Sequence[Link]) -> None:
     """Facts of pairs without xGMI. A node of which no link could be read says nothing."""
     incomplete = sum(not node.complete for node in nodes)
     if incomplete:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envdoctor.node.probes.amd.rocm import header_version
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.parts import Miopen, Rocm
 
 NAME = "/libMIOpen.so"
@@ -26,7 +26,7 @@ def torch_version(report: Mapping[str, Any]) -> str:
     return match[1] if match else ""
 
 
-def installed_version(view: View, roots: Iterable[str]) -> tuple[str, str]:
+def installed_version(view: NodeView, roots: Iterable[str]) -> tuple[str, str]:
     """(version, header) of the first install that has MIOpen's header."""
     for root in roots:
         path = f"{root}/include/miopen/version.h"
@@ -35,7 +35,7 @@ def installed_version(view: View, roots: Iterable[str]) -> tuple[str, str]:
     return "", ""
 
 
-def user_databases(view: View) -> list[str]:
+def user_databases(view: NodeView) -> list[str]:
     """Folders of the user database: the one a variable names, else the default one and its versions' folders."""
     if named := view.environment.get("MIOPEN_USER_DB_PATH"):
         return [named]
@@ -44,7 +44,7 @@ def user_databases(view: View) -> list[str]:
     return [default] if home and view.files.is_folder(default) else []
 
 
-def miopen_probe(view: View, rocm: Rocm | None, report: Mapping[str, Any]) -> Miopen:
+def miopen_probe(view: NodeView, rocm: Rocm | None, report: Mapping[str, Any]) -> Miopen:
     """Facts of MIOpen; `report` is what torch said. Raises `Absent` where there is no MIOpen."""
     roots = list(dict.fromkeys([rocm.root, *rocm.installs])) if rocm else []
     version, header = installed_version(view, roots)
@@ -64,7 +64,7 @@ def miopen_probe(view: View, rocm: Rocm | None, report: Mapping[str, Any]) -> Mi
     return miopen
 
 
-def state_databases(view: View, miopen: Miopen) -> None:
+def state_databases(view: NodeView, miopen: Miopen) -> None:
     """Facts of the variables and of the user database."""
     source = f"{view.proc}/environ"
     view.facts.observe_known("miopen.user_db", miopen.user_db, source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.parts import Rocm
 from envdoctor.node.probes.process import PATH_VARIABLES
 
@@ -37,7 +37,7 @@ def header_version(text: str, prefix: str) -> str:
     return ".".join(parts) if all(part.isdecimal() for part in parts) else ""
 
 
-def install_version(view: View, root: str) -> tuple[str, str] | None:
+def install_version(view: NodeView, root: str) -> tuple[str, str] | None:
     """(version, build) of the ROCm in `root`, from `.info/version`, else from its header; None: no ROCm there."""
     stated = parse_version(view.files.read_word(f"{root}/.info/version"))
     header = header_version(view.files.read_text(f"{root}/include/rocm-core/rocm_version.h") or "", "ROCM_VERSION")
@@ -49,14 +49,14 @@ def install_version(view: View, root: str) -> tuple[str, str] | None:
     return ("", "") if view.files.names(f"{root}/lib", "libamdhip64.so*") else None
 
 
-def named_roots(view: View) -> list[str]:
+def named_roots(view: NodeView) -> list[str]:
     """Folders that may hold a ROCm: below /opt, and those that variables name."""
     below_opt = [p for p in view.files.paths("/opt", "rocm*") if view.files.is_folder(p)]
     variables = [view.environment.get(name, "") for name in PATH_VARIABLES]
     return below_opt + [v.rstrip("/") for v in variables if v.startswith("/")]
 
 
-def find_installs(view: View, roots: Iterable[str]) -> dict[str, tuple[str, str]]:
+def find_installs(view: NodeView, roots: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Folder without links -> (version, build), each install once, in the order given."""
     found: dict[str, tuple[str, str]] = {}
     for root in roots:
@@ -66,7 +66,7 @@ def find_installs(view: View, roots: Iterable[str]) -> dict[str, tuple[str, str]
     return found
 
 
-def default_root(view: View, installs: Iterable[str]) -> str:
+def default_root(view: NodeView, installs: Iterable[str]) -> str:
     """The install in use by default: what /opt/rocm points to, else what ROCM_PATH names, else the newest."""
     roots = list(installs)
     preferred = ["/opt/rocm", *(view.environment.get(name, "") for name in PATH_VARIABLES)]
@@ -76,7 +76,7 @@ def default_root(view: View, installs: Iterable[str]) -> str:
     return max(roots, key=lambda r: [int(n) for n in re.findall(r"\d+", r)], default="")
 
 
-def rocm_probe(view: View, site_packages: Iterable[str]) -> Rocm:
+def rocm_probe(view: NodeView, site_packages: Iterable[str]) -> Rocm:
     """All ROCm installs and which one is the default.
 
     Raises `Absent` where there is none.
@@ -95,7 +95,7 @@ def rocm_probe(view: View, site_packages: Iterable[str]) -> Rocm:
     return rocm
 
 
-def state(view: View, rocm: Rocm) -> None:
+def state(view: NodeView, rocm: Rocm) -> None:
     """Facts of the installs."""
     source = f"{rocm.root}/.info/version"
     for key in ("version", "build", "root"):
@@ -108,7 +108,7 @@ def state(view: View, rocm: Rocm) -> None:
             view.facts.observe("rocm.hip_version", found, hip, detail=path)
 
 
-def state_wheels(view: View, site_packages: Iterable[str]) -> None:
+def state_wheels(view: NodeView, site_packages: Iterable[str]) -> None:
     """Versions of ROCm's own distributions: TheRock's wheels must all be of one version (ROCm/TheRock#1057)."""
     for folder in site_packages:
         for pattern in ("rocm-*.dist-info", "rocm_sdk*-*.dist-info"):
@@ -117,7 +117,7 @@ def state_wheels(view: View, site_packages: Iterable[str]) -> None:
                 view.facts.observe("rocm.wheel", version, f"{folder}/{name}", detail=distribution.replace("_", "-"))
 
 
-def state_linker_folders(view: View) -> None:
+def state_linker_folders(view: NodeView) -> None:
     """ROCm folders that /etc/ld.so.conf.d gives to every program."""
     for path in view.files.paths("/etc/ld.so.conf.d", "*.conf"):
         for line in (view.files.read_text(path) or "").splitlines():

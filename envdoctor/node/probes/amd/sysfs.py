@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.parts import Device
 
 DRM = "/sys/class/drm"
@@ -39,7 +39,7 @@ FILES: dict[str, tuple[str, Callable[[str], str | int | None]]] = {
 """Field of a device -> file of its card, and how its word is read."""
 
 
-def cards(view: View) -> dict[str, str]:
+def cards(view: NodeView) -> dict[str, str]:
     """PCI address -> device folder of amdgpu's cards. Partitions have cards of their own, without these files."""
     found = {}
     for name in view.files.names(DRM, "card[0-9]*"):
@@ -57,7 +57,7 @@ def clock_cap(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_card(view: View, folder: str, device: Device) -> None:
+def read_card(view: NodeView, folder: str, device: Device) -> None:
     """Fill in what the card's files tell. A file that is absent is no error: older GPUs have no partitions."""
     for field, (name, read) in FILES.items():
         path = f"{folder}/{name}"
@@ -75,7 +75,7 @@ def card_of(device: Device, folders: dict[str, str]) -> str | None:
     return folders.get(device.bus) or folders.get(device.bus[:-1] + "0")
 
 
-def sysfs_probe(view: View, devices: Sequence[Device]) -> list[Device]:
+def sysfs_probe(view: NodeView, devices: Sequence[Device]) -> list[Device]:
     """Fill in `devices`, or where KFD shows none, make some of the cards that compute; returns all devices.
 
     Raises `Absent` where amdgpu has no card.
@@ -90,7 +90,7 @@ def sysfs_probe(view: View, devices: Sequence[Device]) -> list[Device]:
     return known
 
 
-def bare_devices(view: View, folders: dict[str, str]) -> list[Device]:
+def bare_devices(view: NodeView, folders: dict[str, str]) -> list[Device]:
     """GPUs of a node whose KFD shows nothing: their architecture and links are not known."""
     devices: list[Device] = []
     for bus, folder in folders.items():

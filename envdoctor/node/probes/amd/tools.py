@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from envdoctor.node.probes.base import Absent, ProbeFailed, View, command, same
+from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed, command, same
 from envdoctor.node.probes.parts import Device, Driver, Gpu
 from envdoctor.node.probes.runner import MISSING, CommandResult
 
@@ -19,7 +19,7 @@ PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+][\w.]*)?$")
 """amd-smi prints a squeezed kernel banner for the in-kernel driver (ROCm/k8s-device-plugin#157): no version."""
 
 
-def run_tool(view: View, name: str, *arguments: str) -> CommandResult:
+def run_tool(view: NodeView, name: str, *arguments: str) -> CommandResult:
     """Run a helper of ROCm, which is often not on PATH."""
     result = view.run(name, *arguments, timeout=SECONDS)
     beside = f"/opt/rocm/bin/{name}"
@@ -57,7 +57,7 @@ def parse_agents(text: str) -> list[str]:
     return names
 
 
-def rocminfo_probe(view: View, gpu: Gpu) -> None:
+def rocminfo_probe(view: NodeView, gpu: Gpu) -> None:
     """The architecture that the HSA runtime reports: another than KFD's shows HSA_OVERRIDE_GFX_VERSION at work."""
     result = run_tool(view, "rocminfo")
     if result.rc == MISSING:
@@ -74,7 +74,7 @@ def rocminfo_failure(result: CommandResult) -> str:
     return f"rocminfo: {told[0].strip()}" if told else result.failure
 
 
-def amd_smi_probe(view: View, driver: Driver | None) -> None:
+def amd_smi_probe(view: NodeView, driver: Driver | None) -> None:
     """Versions that amd-smi prints."""
     result = run_tool(view, "amd-smi", "version", "--json")
     found = rows(json_of(result))
@@ -88,7 +88,7 @@ def amd_smi_probe(view: View, driver: Driver | None) -> None:
         view.facts.observe("helper.disagrees", told, command(result), detail="driver.version")
 
 
-def rocm_smi_probe(view: View, devices: Sequence[Device]) -> None:
+def rocm_smi_probe(view: NodeView, devices: Sequence[Device]) -> None:
     """Performance level and partitions from rocm-smi, only where the kernel's files did not tell."""
     if all(device.perf_level for device in devices):
         raise Absent("not needed: the kernel's files tell")
@@ -104,7 +104,7 @@ QUESTIONS = (
 """Option of rocm-smi, field of a device, key of the answer {"card0": {key: value}}."""
 
 
-def fill(view: View, devices: Sequence[Device], result: CommandResult, field: str, key: str) -> None:
+def fill(view: NodeView, devices: Sequence[Device], result: CommandResult, field: str, key: str) -> None:
     """Take over one answer of rocm-smi where all cards give the same: its order of cards need not be KFD's."""
     answer = json_of(result)
     cards = answer.values() if isinstance(answer, dict) else ()

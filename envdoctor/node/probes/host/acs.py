@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 
 DEVICES = "/sys/bus/pci/devices"
 BRIDGE_CLASS = "0x0604"
@@ -57,7 +57,7 @@ def parse_lspci(text: str) -> dict[str, bool]:
     return found
 
 
-def read_bridges(view: View) -> dict[str, bool]:
+def read_bridges(view: NodeView) -> dict[str, bool]:
     """Bridge -> whether it redirects, from the configuration space, which only root may read whole."""
     found = {}
     for folder in view.files.paths(DEVICES):
@@ -68,7 +68,7 @@ def read_bridges(view: View) -> dict[str, bool]:
     return found
 
 
-def acs_probe(view: View) -> None:
+def acs_probe(view: NodeView) -> None:
     """Whether any bridge redirects peer requests. Raises `Absent` where nothing can be told without root."""
     found, source = read_bridges(view), DEVICES
     if not found and not view.files.live:  # on the machine itself lspci reads the same files with the same rights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.host import pairing
 from envdoctor.node.probes.parts import Driver
 
@@ -23,7 +23,7 @@ def parse_nvrm(text: str) -> tuple[str, bool] | None:
     return (match[2], "Open Kernel Module" in match[1]) if match else None
 
 
-def amd_driver(view: View) -> Driver | None:
+def amd_driver(view: NodeView) -> Driver | None:
     """amdgpu, or None where it is not loaded.
 
     Only the DKMS package gives the module a version; the amdgpu of the kernel is told by the kernel's release.
@@ -39,7 +39,7 @@ def amd_driver(view: View) -> Driver | None:
     return driver
 
 
-def nvidia_driver(view: View) -> Driver | None:
+def nvidia_driver(view: NodeView) -> Driver | None:
     """The nvidia module, or None where it is not loaded."""
     told = parse_nvrm(view.files.read_text(NVIDIA_PROC) or "")
     version = view.files.read_word(NVIDIA)
@@ -49,7 +49,7 @@ def nvidia_driver(view: View) -> Driver | None:
     return Driver("nvidia", version or (told[0] if told else ""), source, open_kernel_module=told and told[1])
 
 
-def driver_probe(view: View, vendor: str) -> Driver:
+def driver_probe(view: NodeView, vendor: str) -> Driver:
     """The driver of the GPUs in use. Raises `Absent` where none is loaded."""
     finders = {"amd": (amd_driver, nvidia_driver), "nvidia": (nvidia_driver, amd_driver)}
     for finder in finders.get(vendor, (nvidia_driver, amd_driver)):
@@ -59,7 +59,7 @@ def driver_probe(view: View, vendor: str) -> Driver:
     raise Absent("neither amdgpu nor nvidia is loaded")
 
 
-def state(view: View, driver: Driver) -> None:
+def state(view: NodeView, driver: Driver) -> None:
     """Facts of the driver."""
     view.facts.component(driver.name, driver.version, driver.source, driver.kernel or "")
     view.facts.observe("driver.version", driver.version, driver.source)
@@ -68,7 +68,7 @@ def state(view: View, driver: Driver) -> None:
     view.facts.observe_known("driver.open_kernel_module", driver.open_kernel_module, NVIDIA_PROC)
 
 
-def pairing_probe(view: View, driver: Driver | None, in_use: Mapping[str, str]) -> None:
+def pairing_probe(view: NodeView, driver: Driver | None, in_use: Mapping[str, str]) -> None:
     """How the driver pairs with each ROCm release in use: `in_use` is who uses it -> its version.
 
     Raises `Absent` where the driver's line is not known: the amdgpu of the kernel has none.

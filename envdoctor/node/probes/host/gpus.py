@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envdoctor.node.probes.base import View, same
+from envdoctor.node.probes.base import NodeView, same
 from envdoctor.node.probes.parts import Device, Gpu
 
 PER_DEVICE = (
@@ -29,7 +29,7 @@ def summarise(gpu: Gpu, devices: Sequence[Device]) -> None:
     gpu.persistence = all(modes) if modes else None
 
 
-def state(view: View, gpu: Gpu, devices: Sequence[Device], source: str) -> None:
+def state(view: NodeView, gpu: Gpu, devices: Sequence[Device], source: str) -> None:
     """Facts of the GPUs together, then of each."""
     for field in SUMMARY:
         view.facts.observe_known(f"gpu.{field}", getattr(gpu, field), source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.node.probes.base import ProbeFailed, View
+from envdoctor.node.probes.base import NodeView, ProbeFailed
 from envdoctor.node.probes.parts import Host
 
 CMDLINE = "/proc/cmdline"
@@ -55,7 +55,7 @@ def root_is_overlay(mounts: str) -> bool:
     return any(row[1] == "/" and row[2] in OVERLAYS for row in rows if len(row) > 2)
 
 
-def container_probe(view: View) -> bool:
+def container_probe(view: NodeView) -> bool:
     """Whether the process lives in a container, and in which kind where it can be told."""
     groups = view.files.read_text(f"{view.proc}/cgroup") or ""
     mounts = view.files.read_text(f"{view.proc}/mounts") or ""
@@ -71,7 +71,7 @@ def container_probe(view: View) -> bool:
     return inside
 
 
-def host_probe(view: View, host: Host) -> None:
+def host_probe(view: NodeView, host: Host) -> None:
     """Kernel, operating system, IOMMU and NUMA."""
     files, facts = view.files, view.facts
     cmdline = files.read_text(CMDLINE)
@@ -94,7 +94,7 @@ def os_name(text: str) -> str:
     return f"{found.get('ID', '')} {found.get('VERSION_ID', '')}".strip()
 
 
-def limits_probe(view: View, host: Host) -> None:
+def limits_probe(view: NodeView, host: Host) -> None:
     """Limits of the process. Raises `ProbeFailed` where they may not be read."""
     path = f"{view.proc}/limits"
     text = view.files.read_text(path)
@@ -110,7 +110,7 @@ def limits_probe(view: View, host: Host) -> None:
         view.facts.observe("host.cpus_allowed", allowed[1], f"{view.proc}/status")
 
 
-def shm_probe(view: View, host: Host) -> None:
+def shm_probe(view: NodeView, host: Host) -> None:
     """Size of /dev/shm, which NCCL and data loaders share between processes.
 
     Raises `ProbeFailed` where the file system does not tell it.
@@ -134,7 +134,7 @@ NO_LIMIT = 1 << 60
 """Version 1 writes "no limit" as a number close to 2^63."""
 
 
-def cgroup_probe(view: View) -> None:
+def cgroup_probe(view: NodeView) -> None:
     """Limits of the control group at the root of this view: a container's own, on a plain machine none."""
     for key, paths in CGROUP_LIMITS:
         for path in paths:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.parts import Device, Host
 
@@ -76,7 +76,7 @@ def may_open(node: DeviceNode, who: Identity) -> bool:
     return node.mode >> shift & READ_WRITE == READ_WRITE
 
 
-def kfd_allowed(view: View, node: DeviceNode | None, who: Identity | None) -> bool | None:
+def kfd_allowed(view: NodeView, node: DeviceNode | None, who: Identity | None) -> bool | None:
     """Whether this process may open /dev/kfd: asked of the kernel where that is possible (lists of access rights
     count too), else told by the permission bits; None: there is no /dev/kfd, or nothing is known of it."""
     answer = view.run("test", "-r", KFD, "-a", "-w", KFD)
@@ -87,7 +87,7 @@ def kfd_allowed(view: View, node: DeviceNode | None, who: Identity | None) -> bo
     return may_open(node, who) if who else None
 
 
-def permissions_probe(view: View, host: Host, vendor: str, devices: Sequence[Device]) -> int | None:
+def permissions_probe(view: NodeView, host: Host, vendor: str, devices: Sequence[Device]) -> int | None:
     """Fills in `kfd_rw`; returns how many GPUs this process may open, None where that is not known.
 
     Raises `Absent` where there is no device node.
@@ -119,7 +119,7 @@ def usable_gpus(vendor: str, host: Host, allowed: Mapping[str, bool], devices: S
     return sum(gpus) if gpus else None
 
 
-def state_kfd(view: View, host: Host, kfd: DeviceNode | None, who: Identity | None) -> None:
+def state_kfd(view: NodeView, host: Host, kfd: DeviceNode | None, who: Identity | None) -> None:
     """Facts of /dev/kfd."""
     view.facts.observe_known("host.kfd_rw", host.kfd_rw, KFD)
     if kfd:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envdoctor.node.logs.nccl import DebugLog, read_logs
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.libraries.library import LibraryFile
 from envdoctor.node.probes.libraries.search import FILE_NAME, FoundLibrary, find_libraries, library_in_use, preloaded
 from envdoctor.node.probes.parts import Ccl, Torch
@@ -57,7 +57,7 @@ def banner_code(log: DebugLog) -> int | None:
     return next((code for version in versions if (code := version_code(version)) is not None), None)
 
 
-def used_library(view: View, loaded: Sequence[str], log: DebugLog, report: Mapping[str, Any]) -> str | None:
+def used_library(view: NodeView, loaded: Sequence[str], log: DebugLog, report: Mapping[str, Any]) -> str | None:
     """The library whose functions torch calls; None where several are mapped and nothing tells."""
     banner = next(iter(log.library_paths()), "")
     if path := library_in_use(view.files, loaded, view.environment, banner=banner).path:
@@ -80,7 +80,7 @@ def loaded_code(used: str | None, log: DebugLog, report: Mapping[str, Any], file
     return next((code for code in (told, banner_code(log), from_file) if code is not None), None)
 
 
-def ccl_probe(view: View, torch: Torch | None, vendor: str) -> tuple[Ccl, dict[str, LibraryFile]]:
+def ccl_probe(view: NodeView, torch: Torch | None, vendor: str) -> tuple[Ccl, dict[str, LibraryFile]]:
     """The collectives library, and what each file on the node tells of itself, by path.
 
     Raises `Absent` where there is neither a file nor a run that tells of one.
@@ -103,7 +103,7 @@ def ccl_probe(view: View, torch: Torch | None, vendor: str) -> tuple[Ccl, dict[s
     return ccl, files
 
 
-def state(view: View, ccl: Ccl) -> None:
+def state(view: NodeView, ccl: Ccl) -> None:
     """Facts of the process."""
     maps, facts = f"{view.proc}/maps", view.facts
     if ccl.kind:
@@ -119,7 +119,7 @@ def state(view: View, ccl: Ccl) -> None:
         facts.observe("ccl.preloaded", view.files.resolve(entry), f"{view.proc}/environ", detail=entry)
 
 
-def state_files(view: View, found: Sequence[FoundLibrary], files: Mapping[str, LibraryFile]) -> None:
+def state_files(view: NodeView, found: Sequence[FoundLibrary], files: Mapping[str, LibraryFile]) -> None:
     """Facts of the library files."""
     facts = view.facts
     for library in found:
@@ -146,7 +146,7 @@ def most_ranks_per_gpu(text: str) -> int:
     return max((len(found) for found in ranks.values()), default=0)
 
 
-def state_runs(view: View) -> None:
+def state_runs(view: NodeView) -> None:
     """Facts of runs that left a debug log."""
     counts = {name: most_ranks_per_gpu(text) for name, text in view.runner.logs()}
     if counts and (most := max(counts, key=lambda name: counts[name])) and counts[most]:

@@ -27,7 +27,7 @@ class ElfError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ElfSection:
     """A section with its place in the file (bytes)."""
 
     name: str
@@ -37,7 +37,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class ElfSegment:
     """A program header: what the loader maps. `flags`: 1 execute, 2 write, 4 read."""
 
     type: int
@@ -55,15 +55,15 @@ class Elf:
     order: str
     machine: str
     type: str
-    sections: tuple[Section, ...]
-    segments: tuple[Segment, ...]
+    sections: tuple[ElfSection, ...]
+    segments: tuple[ElfSegment, ...]
     soname: str | None
     needed: tuple[str, ...]
     interpreter: str | None
     truncated: bool
     """The headers name bytes past the end of the file."""
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> ElfSection | None:
         """The first section of that name that has bytes in the file."""
         return next((s for s in self.sections if s.name == name and s.type != SHT_NOBITS), None)
 
@@ -147,25 +147,25 @@ def _table(descriptor: int, form: struct.Struct, offset: int, size: int, count: 
     return [form.unpack_from(data, at) for at in range(0, len(data) - size + 1, size)]
 
 
-def _segments(descriptor: int, layout: _Layout, offset: int, size: int, count: int) -> tuple[Segment, ...]:
+def _segments(descriptor: int, layout: _Layout, offset: int, size: int, count: int) -> tuple[ElfSegment, ...]:
     rows = _table(descriptor, layout.segment, offset, size, count)
     if layout.bits == 64:
-        return tuple(Segment(r[0], r[1], r[2], r[3], r[5]) for r in rows)
-    return tuple(Segment(r[0], r[6], r[1], r[2], r[4]) for r in rows)
+        return tuple(ElfSegment(r[0], r[1], r[2], r[3], r[5]) for r in rows)
+    return tuple(ElfSegment(r[0], r[6], r[1], r[2], r[4]) for r in rows)
 
 
 def _sections(
     descriptor: int, layout: _Layout, offset: int, size: int, count: int, names_index: int
-) -> tuple[Section, ...]:
+) -> tuple[ElfSection, ...]:
     rows = _table(descriptor, layout.section, offset, size, count)
     if names_index >= len(rows):
         return ()
     names_at, names_size = rows[names_index][4:6]
     names = read_bytes(descriptor, names_at, min(names_size, MAX_TABLE))
-    return tuple(Section(_text(names, r[0]), r[1], r[4], r[5]) for r in rows)
+    return tuple(ElfSection(_text(names, r[0]), r[1], r[4], r[5]) for r in rows)
 
 
-def _dynamic(descriptor: int, layout: _Layout, segments: tuple[Segment, ...]) -> tuple[str | None, tuple[str, ...]]:
+def _dynamic(descriptor: int, layout: _Layout, segments: tuple[ElfSegment, ...]) -> tuple[str | None, tuple[str, ...]]:
     """SONAME and NEEDED as the loader finds them: through the program headers, so also without section headers."""
     segment = next((s for s in segments if s.type == PT_DYNAMIC), None)
     if segment is None or segment.size > MAX_TABLE:
@@ -183,7 +183,7 @@ def _dynamic(descriptor: int, layout: _Layout, segments: tuple[Segment, ...]) ->
     return soname or None, tuple(name for name in needed if name)
 
 
-def _file_offset(segments: tuple[Segment, ...], address: int) -> int | None:
+def _file_offset(segments: tuple[ElfSegment, ...], address: int) -> int | None:
     """Where in the file the byte stands that is loaded at `address`."""
     for segment in segments:
         if segment.type == PT_LOAD and segment.address <= address < segment.address + segment.size:
@@ -191,12 +191,12 @@ def _file_offset(segments: tuple[Segment, ...], address: int) -> int | None:
     return None
 
 
-def _interpreter(descriptor: int, segments: tuple[Segment, ...]) -> str | None:
+def _interpreter(descriptor: int, segments: tuple[ElfSegment, ...]) -> str | None:
     segment = next((s for s in segments if s.type == PT_INTERP), None)
     return _text(read_bytes(descriptor, segment.offset, min(segment.size, 4096)), 0) if segment else None
 
 
-def _ends_after(size: int, segments: tuple[Segment, ...], sections: tuple[Section, ...], table_end: int) -> bool:
+def _ends_after(size: int, segments: tuple[ElfSegment, ...], sections: tuple[ElfSection, ...], table_end: int) -> bool:
     ends = [s.offset + s.size for s in segments if s.type == PT_LOAD]
     ends += [s.offset + s.size for s in sections if s.type != SHT_NOBITS]
     return max([*ends, table_end]) > size

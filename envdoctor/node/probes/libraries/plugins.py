@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envdoctor.node.probes.base import Absent, View
+from envdoctor.node.probes.base import Absent, NodeView
 
 PATTERN = "lib[nr]ccl-*.so*"
 PLUGIN = re.compile(r"(?:.*/)?lib[nr]ccl-(?:net|tuner|profiler|env|gin)[\w.-]*\.so[\d.]*$")
@@ -15,13 +15,13 @@ FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib6
            "/opt/amazon/ofi-nccl/lib", "/opt/aws-ofi-nccl/lib")  # fmt: skip
 
 
-def in_folders(view: View, folders: Iterable[str]) -> Iterator[str]:
+def in_folders(view: NodeView, folders: Iterable[str]) -> Iterator[str]:
     """Plug-ins in folders that the dynamic linker searches."""
     for folder in dict.fromkeys(view.files.resolve(folder) for folder in folders if folder.startswith("/")):
         yield from (path for path in view.files.paths(folder, PATTERN) if PLUGIN.match(path))
 
 
-def plugins_probe(view: View, library_folders: Iterable[str]) -> None:
+def plugins_probe(view: NodeView, library_folders: Iterable[str]) -> None:
     """Plug-ins that are mapped, named by a variable, or installed where the library looks.
 
     Raises `Absent` where there is none.

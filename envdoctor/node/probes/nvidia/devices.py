@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envdoctor.node.probes.base import Absent, ProbeFailed, View, command
+from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed, command
 from envdoctor.node.probes.children import NVML, child_argv
 from envdoctor.node.probes.parts import Cuda, Device, Link, LinkKind
 
@@ -34,7 +34,7 @@ _UNDERLINE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(slots=True)
-class Answer:
+class DeviceAnswer:
     """What NVML or nvidia-smi tells. `why`: why they tell less than they could."""
 
     devices: list[Device]
@@ -43,7 +43,7 @@ class Answer:
     why: str = ""
 
 
-def present(view: View) -> bool:
+def present(view: NodeView) -> bool:
     """Whether there is anything of NVIDIA's driver on the node."""
     return any(view.files.exists(p) for p in (f"{PROC}/version", "/sys/module/nvidia/version", "/dev/nvidiactl"))
 
@@ -114,7 +114,7 @@ def device_of(index: int, row: Mapping[str, Any], source: str) -> Device:
     )  # fmt: skip
 
 
-def devices_in_files(view: View) -> list[Device]:
+def devices_in_files(view: NodeView) -> list[Device]:
     """GPUs below /proc/driver/nvidia/gpus, without those that the driver leaves out."""
     devices: list[Device] = []
     for folder in view.files.paths(f"{PROC}/gpus"):
@@ -126,7 +126,7 @@ def devices_in_files(view: View) -> list[Device]:
     return devices
 
 
-def ask_smi(view: View) -> tuple[list[Device], str]:
+def ask_smi(view: NodeView) -> tuple[list[Device], str]:
     """GPUs as nvidia-smi tells them, and why there are none."""
     result = view.run(*QUERY_COMMAND)
     if "not a valid field" in result.stdout + result.stderr:
@@ -137,7 +137,7 @@ def ask_smi(view: View) -> tuple[list[Device], str]:
     return [device_of(i, row, "nvidia-smi --query-gpu") for i, row in enumerate(found)], "" if found else "no table"
 
 
-def ask_nvml(view: View, interpreter: str) -> Mapping[str, Any]:
+def ask_nvml(view: NodeView, interpreter: str) -> Mapping[str, Any]:
     """NVML's report through nvidia-ml-py in a child; {} where that did not work."""
     result = view.run(*child_argv(interpreter, NVML), timeout=SECONDS)
     try:
@@ -173,7 +173,7 @@ def all_nvlink(count: int, links: Iterable[Link]) -> bool | None:
     return all(kind == "nvlink" for kind in kinds) if count > 1 and len(kinds) == count * (count - 1) // 2 else None
 
 
-def read_numa(view: View, devices: Iterable[Device]) -> None:
+def read_numa(view: NodeView, devices: Iterable[Device]) -> None:
     """NUMA node of each GPU's slot."""
     for device in devices:
         path = f"/sys/bus/pci/devices/{device.bus}/numa_node"
@@ -181,25 +181,25 @@ def read_numa(view: View, devices: Iterable[Device]) -> None:
             device.numa_node, device.sources["numa_node"] = node, path
 
 
-def from_nvml(view: View, interpreter: str) -> Answer | None:
+def from_nvml(view: NodeView, interpreter: str) -> DeviceAnswer | None:
     """What NVML tells; None where it tells nothing. `interpreter` has nvidia-ml-py, or is ""."""
     report = ask_nvml(view, interpreter) if interpreter else {}
     rows = [row for row in report.get("devices", ()) if isinstance(row, dict)]
     devices = [device_of(index, row, "NVML") for index, row in enumerate(rows)]
-    return Answer(devices, links_of(peers_of(rows)), known(report, "cuda_version")) if devices else None
+    return DeviceAnswer(devices, links_of(peers_of(rows)), known(report, "cuda_version")) if devices else None
 
 
-def from_smi(view: View) -> Answer:
+def from_smi(view: NodeView) -> DeviceAnswer:
     """What nvidia-smi tells, all questions side by side: each waits for the driver."""
     alone = len(view.files.names(f"{PROC}/gpus")) == 1
     view.start(QUERY_COMMAND, VERSION_COMMAND, *(() if alone else (TOPOLOGY_COMMAND,)), timeout=SECONDS)
     devices, why = ask_smi(view)
     result = view.run(*TOPOLOGY_COMMAND) if not alone else None
     pairs = parse_topology(result.stdout) if result and result.ok else {}
-    return Answer(devices, links_of(pairs), driver_cuda(view), why)
+    return DeviceAnswer(devices, links_of(pairs), driver_cuda(view), why)
 
 
-def nvidia_probe(view: View, interpreter: str) -> Answer:
+def nvidia_probe(view: NodeView, interpreter: str) -> DeviceAnswer:
     """GPUs, links, and why a part of it is lacking.
 
     Raises `Absent` where nothing of NVIDIA is there, `ProbeFailed` where a driver is there and tells nothing.
@@ -215,7 +215,7 @@ def nvidia_probe(view: View, interpreter: str) -> Answer:
     return answer
 
 
-def state_driver(view: View, links: Iterable[Link]) -> None:
+def state_driver(view: NodeView, links: Iterable[Link]) -> None:
     """Facts of the driver's parameters, and pairs of GPUs without NVLink where others have it."""
     parameters = parse_information(view.files.read_text(f"{PROC}/params") or "")
     if "NvLinkDisable" in parameters:
@@ -227,7 +227,7 @@ def state_driver(view: View, links: Iterable[Link]) -> None:
             view.facts.observe("gpu.missing_link", link.name, "nvidia-smi topo -m", detail=detail)
 
 
-def cuda_probe(view: View, driver_cuda: str | None, source: str) -> Cuda:
+def cuda_probe(view: NodeView, driver_cuda: str | None, source: str) -> Cuda:
     """The toolkit, and what the driver supports, as `source` told. Raises `Absent` where neither can be told."""
     cuda = Cuda(toolkit_version(view.files.read_text(TOOLKIT) or ""), driver_cuda)
     if cuda.toolkit is None and cuda.driver_cuda is None:
@@ -248,7 +248,7 @@ def toolkit_version(text: str) -> str | None:
         return None
 
 
-def driver_cuda(view: View) -> str | None:
+def driver_cuda(view: NodeView) -> str | None:
     """The newest CUDA version that the driver supports, from nvidia-smi."""
     result = view.run(*VERSION_COMMAND, timeout=SECONDS)
     told = parse_information(result.stdout)

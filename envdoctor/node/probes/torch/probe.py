@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from envdoctor.node.probes.base import Absent, ProbeFailed, View
+from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed
 from envdoctor.node.probes.children import TORCH, child_argv
 from envdoctor.node.probes.keys import fits
 from envdoctor.node.probes.parts import Torch
@@ -30,7 +30,7 @@ def parse_version_file(text: str) -> dict[str, str | None]:
     return {m[1]: m[2] if m[2] is not None else m[3] for m in _ASSIGN.finditer(text)}
 
 
-def torch_files_probe(view: View, site_packages: Iterable[str]) -> Torch:
+def torch_files_probe(view: NodeView, site_packages: Iterable[str]) -> Torch:
     """The torch that the process imports, as its files describe it; facts of every torch there is.
 
     Raises `Absent` where there is none.
@@ -47,7 +47,7 @@ def torch_files_probe(view: View, site_packages: Iterable[str]) -> Torch:
     return first
 
 
-def read_torch(view: View, folder: str) -> Torch | None:
+def read_torch(view: NodeView, folder: str) -> Torch | None:
     """torch in one site-packages folder."""
     path = f"{folder}/torch/version.py"
     told = parse_version_file(view.files.read_text(path) or "")
@@ -59,7 +59,7 @@ def read_torch(view: View, folder: str) -> Torch | None:
     return Torch(version, told.get("hip"), told.get("cuda"), folder, interpreter_of(view.files, folder))
 
 
-def state_libraries(view: View, torch: Torch) -> None:
+def state_libraries(view: NodeView, torch: Torch) -> None:
     """Facts of the GPU libraries that come with torch: inside its wheel, or in wheels beside it."""
     for name in view.files.names(f"{torch.folder}/torch/lib", BUNDLED):
         if GPU_LIBRARIES.match(name):
@@ -72,7 +72,7 @@ def state_libraries(view: View, torch: Torch) -> None:
             view.facts.observe("torch.wheel", version, path, detail=distribution.replace("_", "-"))
 
 
-def torch_child_probe(view: View, torch: Torch | None, interpreter: str = "") -> Torch:
+def torch_child_probe(view: NodeView, torch: Torch | None, interpreter: str = "") -> Torch:
     """What torch says in a fresh process.
 
     Raises `Absent` where no interpreter has torch, `ProbeFailed` where its import fails, hangs or prints garbage.
@@ -133,7 +133,7 @@ REPORTED = {
 """Key of the report -> key of the observation."""
 
 
-def state_report(view: View, report: Mapping[str, Any], source: str) -> None:
+def state_report(view: NodeView, report: Mapping[str, Any], source: str) -> None:
     """Facts of the fresh process: its defaults, not those of a training script."""
     for theirs, ours in REPORTED.items():
         value = report.get(theirs)

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from envdoctor.node.probes.base import View
+from envdoctor.node.probes.base import NodeView
 from envdoctor.node.probes.files import NodeFiles
 
 _PACKAGES = re.compile(r"(/.*?/(?:site|dist)-packages)/")
@@ -23,7 +23,7 @@ def expand(files: NodeFiles, prefix: str) -> Iterator[str]:
             yield f"{prefix}/{library}/{name}/dist-packages"
 
 
-def prefixes(view: View) -> Iterator[str]:
+def prefixes(view: NodeView) -> Iterator[str]:
     """Prefixes of Python installs: the active environment, PATH, then the usual places."""
     environment = view.environment
     yield from (environment.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX"))
@@ -34,7 +34,7 @@ def prefixes(view: View) -> Iterator[str]:
     yield f"{environment.get('HOME', '')}/.local"
 
 
-def candidates(view: View, interpreter: str) -> Iterator[str]:
+def candidates(view: NodeView, interpreter: str) -> Iterator[str]:
     """Folders that may be site-packages, the likeliest first."""
     yield from (match[1] for path in view.mapped if (match := _PACKAGES.match(path)))
     if "/bin/" in interpreter:
@@ -47,7 +47,7 @@ def candidates(view: View, interpreter: str) -> Iterator[str]:
         yield from (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
 
 
-def site_packages(view: View, interpreter: str = "") -> list[str]:
+def site_packages(view: NodeView, interpreter: str = "") -> list[str]:
     """site-packages folders that are there, each once, the one of the examined process first."""
     found: dict[str, str] = {}
     for folder in dict.fromkeys(candidates(view, interpreter)):

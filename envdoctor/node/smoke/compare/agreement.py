@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envdoctor.node.smoke.compare import compare
-from envdoctor.node.smoke.model import Result
+from envdoctor.node.smoke.model import ExperimentResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Agreement:
         return len(set(self.letters)) == 1 and "-" not in self.letters
 
 
-def agreements(results: Sequence[Result]) -> tuple[Agreement, ...]:
+def agreements(results: Sequence[ExperimentResult]) -> tuple[Agreement, ...]:
     """For each message: the library's sum and the ordered one, over all numbers of ranks that ran."""
     runs = [result for result in compare.of_role(results, "topology") if result.status == "ok"]
     found = []
@@ -58,7 +58,7 @@ class Blindness:
         )
 
 
-def blindness(results: Sequence[Result]) -> Blindness | None:
+def blindness(results: Sequence[ExperimentResult]) -> Blindness | None:
     """The demonstration on equal inputs, None where it did not run."""
     runs = [result for result in compare.of_role(results, "blind") if result.status == "ok"]
     if not runs:

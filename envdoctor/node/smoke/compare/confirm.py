@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from envdoctor.node.smoke import values
 from envdoctor.node.smoke.compare import compare
 from envdoctor.node.smoke.compare.verdicts import control_problem, listed
-from envdoctor.node.smoke.model import Ask, Confirmation, Kind, Node, Request, Result, State, Suspect
+from envdoctor.node.smoke.model import (
+    Ask,
+    ExperimentResult,
+    Kind,
+    SmokeConfirmation,
+    SmokeRequest,
+    State,
+    Suspect,
+    TestedNode,
+)
 from envdoctor.node.smoke.plan.planner import COLLECTIVES, OWN
 
 UNTESTABLE: State = "not testable here"
@@ -22,12 +31,12 @@ UNTESTABLE: State = "not testable here"
 class Evidence:
     """All that confirmations are made from. `library_names`, `asked`: None where they are not known."""
 
-    node: Node
-    results: Sequence[Result]
+    node: TestedNode
+    results: Sequence[ExperimentResult]
     library_names: frozenset[str] | None = None
     asked: tuple[Ask, ...] | None = None
 
-    def traced(self) -> Result | None:
+    def traced(self) -> ExperimentResult | None:
         """The traced run that counts: the last one that succeeded, or else the last one."""
         runs = compare.of_role(self.results, "traced")
         good = [run for run in runs if run.status == "ok"]
@@ -42,52 +51,54 @@ class Evidence:
         return any(result.log.value_of(name) is not None for result in self.results)
 
 
-def confirmations(request: Request, evidence: Evidence) -> tuple[Confirmation, ...]:
+def confirmations(request: SmokeRequest, evidence: Evidence) -> tuple[SmokeConfirmation, ...]:
     """One confirmation for each suspect, in their order."""
     if evidence.node.platform == "cpu":
         return untestable(request, "the runs used gloo on the CPU, not the collectives library of the GPUs")
     return tuple(confirmation(suspect, evidence) for suspect in request.suspects)
 
 
-def untestable(request: Request, reason: str) -> tuple[Confirmation, ...]:
+def untestable(request: SmokeRequest, reason: str) -> tuple[SmokeConfirmation, ...]:
     """The same reason for all suspects."""
-    return tuple(Confirmation(suspect, UNTESTABLE, reason) for suspect in request.suspects)
+    return tuple(SmokeConfirmation(suspect, UNTESTABLE, reason) for suspect in request.suspects)
 
 
-def confirmation(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def confirmation(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """What the experiments say of one finding."""
     if suspect.name in OWN:
-        return Confirmation(suspect, UNTESTABLE, "the smoke test sets this variable itself to read the library's log")
+        return SmokeConfirmation(
+            suspect, UNTESTABLE, "the smoke test sets this variable itself to read the library's log"
+        )
     return BY_KIND[suspect.kind](suspect, evidence)
 
 
-def ghost(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def ghost(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """Nobody reads it: not among the library's names, and never asked for."""
     name = suspect.name
     if refutation := read_by_someone(name, evidence):
-        return Confirmation(suspect, "refuted", refutation)
+        return SmokeConfirmation(suspect, "refuted", refutation)
     if gap := evidence_gap(evidence):
-        return Confirmation(suspect, UNTESTABLE, gap)
+        return SmokeConfirmation(suspect, UNTESTABLE, gap)
     assert evidence.library_names is not None
     reason = (
         f"not among the {len(evidence.library_names)} names in the loaded library, and no library asked for it in a "
         f"traced run of a communicator and {all_reduces(evidence)} AllReduce calls{no_difference(name, evidence)}"
     )
-    return Confirmation(suspect, "confirmed", reason, ("traced",))
+    return SmokeConfirmation(suspect, "confirmed", reason, ("traced",))
 
 
-def misnamed(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def misnamed(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """Nobody reads the name as written, and the one that was meant is read."""
     if refutation := read_by_someone(suspect.name, evidence):
-        return Confirmation(suspect, "refuted", refutation)
+        return SmokeConfirmation(suspect, "refuted", refutation)
     if gap := evidence_gap(evidence):
-        return Confirmation(suspect, UNTESTABLE, gap)
+        return SmokeConfirmation(suspect, UNTESTABLE, gap)
     asks = evidence.asks(suspect.meant)
     if not asks and suspect.meant not in (evidence.library_names or ()):
-        return Confirmation(suspect, UNTESTABLE, f"nothing here reads {suspect.meant or 'the right name'} either")
+        return SmokeConfirmation(suspect, UNTESTABLE, f"nothing here reads {suspect.meant or 'the right name'} either")
     right = f"{asks[0].library} asks for {suspect.meant}" if asks else f"the loaded library has {suspect.meant}"
     reason = f"no library asked for it in a traced run, while {right}{no_difference(suspect.name, evidence)}"
-    return Confirmation(suspect, "confirmed", reason, ("traced",))
+    return SmokeConfirmation(suspect, "confirmed", reason, ("traced",))
 
 
 def read_by_someone(name: str, evidence: Evidence) -> str:
@@ -137,14 +148,16 @@ def no_difference(name: str, evidence: Evidence) -> str:
     return ""
 
 
-def unpinned(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def unpinned(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """What is left to the tuner matters: its choices change with the size, and other choices give other bits."""
     if problem := control_problem(evidence.results):
-        return Confirmation(suspect, UNTESTABLE, problem)
+        return SmokeConfirmation(suspect, UNTESTABLE, problem)
     run, pinned = compare.base(evidence.results), compare.find(evidence.results, "pinned")
     assert pinned is not None
     if run is None or run.status != "ok":
-        return Confirmation(suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}")
+        return SmokeConfirmation(
+            suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}"
+        )
     apart, count = compare.differing(run, pinned), len(compare.shared(run, pinned))
     chosen = choices(run)
     ran = f"; the library ran {listed([f'{what} at {size} bytes' for size, what in chosen.items()])}" if chosen else ""
@@ -152,12 +165,12 @@ def unpinned(suspect: Suspect, evidence: Evidence) -> Confirmation:
         reason = f"your run and one pinned to Ring and Simple differ in {len(apart)} of {count} comparisons{ran}"
         if not apart:
             reason += "; the choice changes with the size, and Ring and Tree differ in bits"
-        return Confirmation(suspect, "confirmed", reason, (run.id, "pinned", "control"))
+        return SmokeConfirmation(suspect, "confirmed", reason, (run.id, "pinned", "control"))
     reason = f"on this node, at these sizes, your run equals one pinned to Ring and Simple in all {count} comparisons"
-    return Confirmation(suspect, "refuted", reason + ran, (run.id, "pinned"))
+    return SmokeConfirmation(suspect, "refuted", reason + ran, (run.id, "pinned"))
 
 
-def choices(result: Result) -> dict[int, str]:
+def choices(result: ExperimentResult) -> dict[int, str]:
     """Message size -> algorithm and protocol of AllReduce, by the log."""
     return {
         choice.bytes: f"{choice.algorithm}/{choice.protocol}"
@@ -166,59 +179,63 @@ def choices(result: Result) -> dict[int, str]:
     }
 
 
-def late(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def late(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """Asked for before it was set, and not again after."""
     run = evidence.traced()
     if run is None or run.status != "ok":
-        return Confirmation(suspect, UNTESTABLE, f"no run with a late write: {run.reason if run else 'not planned'}")
+        return SmokeConfirmation(
+            suspect, UNTESTABLE, f"no run with a late write: {run.reason if run else 'not planned'}"
+        )
     if run.log.value_of(suspect.name) is not None or any(ask.value is not None for ask in evidence.asks(suspect.name)):
-        return Confirmation(suspect, "refuted", "read after it was set, though a communicator existed", (run.id,))
+        return SmokeConfirmation(suspect, "refuted", "read after it was set, though a communicator existed", (run.id,))
     if evidence.asked is None:
-        return Confirmation(suspect, UNTESTABLE, "the run was not traced, so who asked and when is not known")
+        return SmokeConfirmation(suspect, UNTESTABLE, "the run was not traced, so who asked and when is not known")
     asks = evidence.asks(suspect.name)
     if not asks:
-        return Confirmation(suspect, UNTESTABLE, "nothing asked for it in this run, before or after")
+        return SmokeConfirmation(suspect, UNTESTABLE, "nothing asked for it in this run, before or after")
     reason = (
         f"{asks[0].library} asked for it while it was not set, and never again after it was set behind the first "
         "AllReduce; only a process or communicator made later could see it"
     )
-    return Confirmation(suspect, "confirmed", reason, (run.id,))
+    return SmokeConfirmation(suspect, "confirmed", reason, (run.id,))
 
 
-def bad_value(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def bad_value(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """The library refuses the value, takes another one instead, or passes over it."""
     run = compare.find(evidence.results, "user")
     if run is None or run.status not in ("ok", "refused"):
-        return Confirmation(suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}")
+        return SmokeConfirmation(
+            suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}"
+        )
     refusal = next((item for item in run.log.refusals if item.name == suspect.name), None)
     if refusal is not None:
         what = f"replaced by {refusal.used}" if refusal.used is not None else "refused"
-        return Confirmation(suspect, "confirmed", f"{what} by this library: {refusal.text}", (run.id,))
+        return SmokeConfirmation(suspect, "confirmed", f"{what} by this library: {refusal.text}", (run.id,))
     if run.status == "refused":
-        return Confirmation(suspect, "confirmed", run.reason, (run.id,))
+        return SmokeConfirmation(suspect, "confirmed", run.reason, (run.id,))
     understood = run.log.value_of(suspect.name)
     if understood is None:
-        return Confirmation(suspect, UNTESTABLE, "the log does not show that it was read")
+        return SmokeConfirmation(suspect, UNTESTABLE, "the log does not show that it was read")
     if understood != suspect.value:
         if number(understood) is not None and number(understood) == number(suspect.value):
-            return Confirmation(suspect, "refuted", f"read as {understood}", (run.id,))
-        return Confirmation(suspect, "confirmed", f"read as {understood}", (run.id,))
+            return SmokeConfirmation(suspect, "refuted", f"read as {understood}", (run.id,))
+        return SmokeConfirmation(suspect, "confirmed", f"read as {understood}", (run.id,))
     return followed(suspect, run)
 
 
-def followed(suspect: Suspect, run: Result) -> Confirmation:
+def followed(suspect: Suspect, run: ExperimentResult) -> SmokeConfirmation:
     """Of an algorithm or protocol that the log repeats as given: whether the calls kept to it."""
     if suspect.name not in values.KNOWN:
-        return Confirmation(suspect, "refuted", f"read as {suspect.value}", (run.id,))
+        return SmokeConfirmation(suspect, "refuted", f"read as {suspect.value}", (run.id,))
     index = tuple(values.KNOWN).index(suspect.name)
     words = {size: what.split("/")[index] for size, what in choices(run).items()}
     if not words:
-        return Confirmation(suspect, UNTESTABLE, "this release does not log what a call ran")
+        return SmokeConfirmation(suspect, UNTESTABLE, "this release does not log what a call ran")
     other = {size: word for size, word in words.items() if word not in values.allowed(suspect.name, suspect.value)}
     if not other:
-        return Confirmation(suspect, "refuted", f"followed: every call ran {listed(sorted(set(words.values())))}")
+        return SmokeConfirmation(suspect, "refuted", f"followed: every call ran {listed(sorted(set(words.values())))}")
     ran = listed([f"{word} at {size} bytes" for size, word in other.items()])
-    return Confirmation(suspect, "confirmed", f"passed over in silence: the library ran {ran}", (run.id,))
+    return SmokeConfirmation(suspect, "confirmed", f"passed over in silence: the library ran {ran}", (run.id,))
 
 
 def number(text: str) -> int | None:
@@ -229,39 +246,45 @@ def number(text: str) -> int | None:
         return None
 
 
-def contradictory(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def contradictory(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """Which of several values or variables won."""
     run = compare.base(evidence.results)
     if run is None or run.status != "ok":
-        return Confirmation(suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}")
+        return SmokeConfirmation(
+            suspect, UNTESTABLE, f"your settings did not run: {run.reason if run else 'not planned'}"
+        )
     if suspect.values:
         got = [ask.value for ask in evidence.asks(suspect.name) if ask.value is not None]
         won = run.log.value_of(suspect.name) or (got[-1] if got else None)
         if won is None:
-            return Confirmation(suspect, UNTESTABLE, "neither log nor trace shows what the library got")
-        return Confirmation(suspect, "confirmed", f"{won} won, of {', '.join(suspect.values)}", (run.id,))
+            return SmokeConfirmation(suspect, UNTESTABLE, "neither log nor trace shows what the library got")
+        return SmokeConfirmation(suspect, "confirmed", f"{won} won, of {', '.join(suspect.values)}", (run.id,))
     acts = {name: effect(name, run, evidence) for name in (suspect.name, suspect.other)}
     if None in acts.values():
-        return Confirmation(suspect, UNTESTABLE, "the runs without each of the two did not succeed")
+        return SmokeConfirmation(suspect, UNTESTABLE, "the runs without each of the two did not succeed")
     winners = [name for name, act in acts.items() if act]
     if len(winners) == 2:
-        return Confirmation(suspect, "refuted", "each of the two changes something when it is taken away", (run.id,))
+        return SmokeConfirmation(
+            suspect, "refuted", "each of the two changes something when it is taken away", (run.id,)
+        )
     if not winners:
-        return Confirmation(suspect, UNTESTABLE, "taking either away changes nothing that the test can see")
-    return Confirmation(suspect, "confirmed", f"{winners[0]} won: taking the other away changes nothing", (run.id,))
+        return SmokeConfirmation(suspect, UNTESTABLE, "taking either away changes nothing that the test can see")
+    return SmokeConfirmation(
+        suspect, "confirmed", f"{winners[0]} won: taking the other away changes nothing", (run.id,)
+    )
 
 
-def ineffective(suspect: Suspect, evidence: Evidence) -> Confirmation:
+def ineffective(suspect: Suspect, evidence: Evidence) -> SmokeConfirmation:
     """Read, and without effect here."""
     name = suspect.name
     if not name.startswith(COLLECTIVES):
-        return Confirmation(suspect, UNTESTABLE, "an AllReduce does not exercise what this variable is for")
+        return SmokeConfirmation(suspect, UNTESTABLE, "an AllReduce does not exercise what this variable is for")
     run = compare.base(evidence.results)
     act = effect(name, run, evidence) if run is not None else None
     if run is None or act is None:
-        return Confirmation(suspect, UNTESTABLE, "the run without it did not succeed")
+        return SmokeConfirmation(suspect, UNTESTABLE, "the run without it did not succeed")
     if act:
-        return Confirmation(suspect, "refuted", f"it has an effect here: {act}", (run.id, f"no {name}"))
+        return SmokeConfirmation(suspect, "refuted", f"it has an effect here: {act}", (run.id, f"no {name}"))
     toggled = compare.find(evidence.results, f"no {name}")
     assert toggled is not None
     read = evidence.logged(name) or bool(evidence.asks(name))
@@ -269,10 +292,10 @@ def ineffective(suspect: Suspect, evidence: Evidence) -> Confirmation:
     reason += f"with and without it ({len(compare.shared(run, toggled))} comparisons of hashes)"
     if suspect.other and effect(suspect.other, run, evidence):
         reason += f"; taking {suspect.other} away does change them"
-    return Confirmation(suspect, "confirmed", reason, (run.id, toggled.id))
+    return SmokeConfirmation(suspect, "confirmed", reason, (run.id, toggled.id))
 
 
-def effect(name: str, run: Result, evidence: Evidence) -> str | None:
+def effect(name: str, run: ExperimentResult, evidence: Evidence) -> str | None:
     """What changes when a variable is taken away: words, empty for nothing, None where it was not tried."""
     toggled = compare.find(evidence.results, f"no {name}")
     if toggled is None or toggled.status != "ok":
@@ -286,7 +309,7 @@ def effect(name: str, run: Result, evidence: Evidence) -> str | None:
     return "another transport" if ways[0] != ways[1] else ""
 
 
-BY_KIND: dict[Kind, Callable[[Suspect, Evidence], Confirmation]] = {
+BY_KIND: dict[Kind, Callable[[Suspect, Evidence], SmokeConfirmation]] = {
     "ghost": ghost,
     "misnamed": misnamed,
     "unpinned": unpinned,

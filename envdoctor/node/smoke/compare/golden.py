@@ -14,7 +14,7 @@ from typing import Any
 
 from envdoctor.node.smoke import placement
 from envdoctor.node.smoke.compare import compare
-from envdoctor.node.smoke.model import Node, Request, Result
+from envdoctor.node.smoke.model import ExperimentResult, SmokeRequest, TestedNode
 
 VERSION = 1
 """Of the file, of the data that is reduced and of the hash: any change of one of them is a new version."""
@@ -32,7 +32,7 @@ class Comparison:
     """The user's settings that differ between the two runs: no reason to refuse, but one for other bits."""
 
 
-def conditions(request: Request, node: Node, results: Sequence[Result]) -> dict[str, str]:
+def conditions(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> dict[str, str]:
     """What must be equal for two runs to be comparable, by name."""
     run = compare.base(results)
     found = {
@@ -44,7 +44,7 @@ def conditions(request: Request, node: Node, results: Sequence[Result]) -> dict[
     return {**found, **request.facts}
 
 
-def library(node: Node, run: Result | None) -> str:
+def library(node: TestedNode, run: ExperimentResult | None) -> str:
     """Name, version and build of the library, by its own banner where the log has one."""
     parts = [item for item in run.log.components if item.name.startswith(("nccl", "rccl"))] if run else []
     if parts:
@@ -53,7 +53,7 @@ def library(node: Node, run: Result | None) -> str:
     return f"{node.library} {version}"
 
 
-def golden(request: Request, node: Node, results: Sequence[Result]) -> dict[str, Any]:
+def golden(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> dict[str, Any]:
     """What to keep of a session: conditions, settings, and the hashes that all ranks and repeats agree on."""
     hashes = {
         result.id: {case: hash_ for case in compare.case_ids(result) if (hash_ := result.agreed(case))}

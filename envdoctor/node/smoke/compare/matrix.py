@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envdoctor.node.smoke.compare import compare
-from envdoctor.node.smoke.model import Case, Result
+from envdoctor.node.smoke.model import Case, ExperimentResult
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COLOURS = (32, 33, 36, 35, 34, 31)
@@ -17,7 +17,7 @@ SKIPPED_ROLES = ("topology", "blind")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One experiment: a letter for each column, and how it ended."""
 
     experiment: str
@@ -32,10 +32,10 @@ class Matrix:
 
     columns: tuple[str, ...]
     titles: tuple[tuple[str, str], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
 
 
-def matrix(results: Sequence[Result]) -> Matrix:
+def matrix(results: Sequence[ExperimentResult]) -> Matrix:
     """The matrix of a session: columns are the plain cases of data that shows the order."""
     shown = [result for result in results if result.experiment.role not in SKIPPED_ROLES]
     chosen: dict[str, Case] = {}
@@ -45,7 +45,7 @@ def matrix(results: Sequence[Result]) -> Matrix:
                 chosen.setdefault(case.id, case)
     letters = {case: column_letters(case, shown) for case in chosen}
     rows = tuple(
-        Row(
+        MatrixRow(
             result.id, result.experiment.why, tuple(cell(result, case, letters[case]) for case in chosen), result.status
         )
         for result in shown
@@ -53,13 +53,13 @@ def matrix(results: Sequence[Result]) -> Matrix:
     return Matrix(tuple(chosen), tuple((case.dtype, size_title(case)) for case in chosen.values()), rows)
 
 
-def column_letters(case: str, results: Sequence[Result]) -> dict[str, str]:
+def column_letters(case: str, results: Sequence[ExperimentResult]) -> dict[str, str]:
     """A letter for each hash of a column, in the order of the rows."""
     hashes = dict.fromkeys(hash_ for result in results if (hash_ := result.agreed(case)))
     return {hash_: LETTERS[min(place, len(LETTERS) - 1)] for place, hash_ in enumerate(hashes)}
 
 
-def cell(result: Result, case: str, letters: dict[str, str]) -> str:
+def cell(result: ExperimentResult, case: str, letters: dict[str, str]) -> str:
     """What one cell shows."""
     if case not in compare.case_ids(result):
         return MISSING

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from envdoctor.node.smoke import placement, values
 from envdoctor.node.smoke.compare import compare
-from envdoctor.node.smoke.model import Node, Request, Result, Verdict
+from envdoctor.node.smoke.model import ExperimentResult, SmokeRequest, SmokeVerdict, TestedNode
 
 SHOWN = 4
 
 
-def verdicts(request: Request, node: Node, results: Sequence[Result]) -> tuple[Verdict, ...]:
+def verdicts(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> tuple[SmokeVerdict, ...]:
     """All verdicts of one session."""
     ran = [result for result in results if result.status not in ("not run",)]
     found = [
@@ -25,9 +25,9 @@ def verdicts(request: Request, node: Node, results: Sequence[Result]) -> tuple[V
     return tuple(found)
 
 
-def not_run(reason: str, message: str) -> Verdict:
+def not_run(reason: str, message: str) -> SmokeVerdict:
     """The verdict where no experiment could be run."""
-    return Verdict("inconclusive", f"the smoke test could not run: {message}", reason)
+    return SmokeVerdict("inconclusive", f"the smoke test could not run: {message}", reason)
 
 
 def listed(cases: Sequence[str]) -> str:
@@ -36,7 +36,7 @@ def listed(cases: Sequence[str]) -> str:
     return ", ".join(cases[:SHOWN]) + more
 
 
-def ranks_differ(results: Sequence[Result]) -> list[Verdict]:
+def ranks_differ(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """Ranks that hold different bits after one AllReduce: corruption or a bug in the library, never rounding."""
     found = []
     for result in results:
@@ -45,11 +45,11 @@ def ranks_differ(results: Sequence[Result]) -> list[Verdict]:
             odd = sorted({rank for case in cases for rank in compare.odd_ranks(result, case)})
             ranks = ", ".join(map(str, odd))
             message = f"after one AllReduce not all ranks hold the same bits (rank {ranks}): {listed(cases)}"
-            found.append(Verdict("ranks-differ", message, experiments=(result.id,), cases=cases))
+            found.append(SmokeVerdict("ranks-differ", message, experiments=(result.id,), cases=cases))
     return found
 
 
-def wrong_sums(results: Sequence[Result]) -> list[Verdict]:
+def wrong_sums(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """Sums of whole numbers that are not exact: data corruption, since no order of addition rounds there."""
     found = []
     for result in results:
@@ -60,11 +60,11 @@ def wrong_sums(results: Sequence[Result]) -> list[Verdict]:
                 f"sums of whole numbers are wrong in up to {count} elements on rank {', '.join(map(str, ranks))}, "
                 f"where no rounding is possible: {listed(cases)}"
             )
-            found.append(Verdict("wrong-sum", message, experiments=(result.id,), cases=cases))
+            found.append(SmokeVerdict("wrong-sum", message, experiments=(result.id,), cases=cases))
     return found
 
 
-def repeats_differ(results: Sequence[Result]) -> list[Verdict]:
+def repeats_differ(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """Repeats of one call in one process that differ, though the ranks agree each time."""
     found = []
     for result in results:
@@ -77,11 +77,11 @@ def repeats_differ(results: Sequence[Result]) -> list[Verdict]:
             message = f"the same call in the same process gave different bits: {listed(cases)}"
             if stable := steadied(results):
                 message += f"; stable with {', '.join(stable)}"
-            found.append(Verdict("repeats-differ", message, experiments=(result.id,), cases=tuple(cases)))
+            found.append(SmokeVerdict("repeats-differ", message, experiments=(result.id,), cases=tuple(cases)))
     return found
 
 
-def overlapping(result: Result) -> tuple[str, ...]:
+def overlapping(result: ExperimentResult) -> tuple[str, ...]:
     """Cases that give one hash alone and another one beside matrix products on another stream."""
     pairs = [(case, case.removesuffix("/overlap")) for case in compare.case_ids(result) if case.endswith("/overlap")]
     return tuple(
@@ -90,7 +90,7 @@ def overlapping(result: Result) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def steadied(results: Sequence[Result]) -> tuple[str, ...]:
+def steadied(results: Sequence[ExperimentResult]) -> tuple[str, ...]:
     """Single changes under which all repeats agree, where those of the user's settings do not."""
     return tuple(
         result.id for result in compare.of_role(results, "toggle")
@@ -98,7 +98,7 @@ def steadied(results: Sequence[Result]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def restart_differs(results: Sequence[Result]) -> list[Verdict]:
+def restart_differs(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """The same settings in new processes give other bits, though each run is stable in itself."""
     found = []
     for result in compare.of_role(results, "restart"):
@@ -107,11 +107,11 @@ def restart_differs(results: Sequence[Result]) -> list[Verdict]:
         if before and cases:
             moved = ring_words(before, result)
             message = f"the same settings gave different bits in new processes: {listed(cases)}{moved}"
-            found.append(Verdict("restart-differs", message, experiments=(before.id, result.id), cases=cases))
+            found.append(SmokeVerdict("restart-differs", message, experiments=(before.id, result.id), cases=cases))
     return found
 
 
-def ring_words(left: Result, right: Result) -> str:
+def ring_words(left: ExperimentResult, right: ExperimentResult) -> str:
     """Whether the logs of two runs show other rings and trees."""
     orders = [{note.text for note in result.log.orders} for result in (left, right)]
     if not all(orders):
@@ -119,7 +119,7 @@ def ring_words(left: Result, right: Result) -> str:
     return "; the logs show other rings or trees" if orders[0] != orders[1] else "; the rings and trees are the same"
 
 
-def no_effect(request: Request, results: Sequence[Result]) -> list[Verdict]:
+def no_effect(request: SmokeRequest, results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """A pinned algorithm or protocol that the log of the very run contradicts."""
     found = []
     for result in results:
@@ -130,11 +130,11 @@ def no_effect(request: Request, results: Sequence[Result]) -> list[Verdict]:
                 continue
             if sizes := escaped(result, values.allowed(name, value), index):
                 message = f"{name}={value} was not followed for AllReduce of {size_words(sizes)}"
-                found.append(Verdict("no-effect", message, name, (result.id,)))
+                found.append(SmokeVerdict("no-effect", message, name, (result.id,)))
     return found
 
 
-def escaped(result: Result, allowed: frozenset[str], index: int) -> dict[int, str]:
+def escaped(result: ExperimentResult, allowed: frozenset[str], index: int) -> dict[int, str]:
     """Message size -> what it ran, for calls whose algorithm (index 0) or protocol (1) was not allowed."""
     found = {}
     for choice in result.log.choices:
@@ -153,7 +153,7 @@ def size_words(sizes: Mapping[int, str]) -> str:
     return listed(words)
 
 
-def host_staged(node: Node, results: Sequence[Result]) -> list[Verdict]:
+def host_staged(node: TestedNode, results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """GPUs of one node that exchange data through host memory or the network although each sees the other."""
     first = compare.base(results)
     if first is None or node.platform == "cpu":
@@ -170,10 +170,10 @@ def host_staged(node: Node, results: Sequence[Result]) -> list[Verdict]:
         return []
     words = listed([f"{left} -> {right} via {via}" for (left, right), via in sorted(pairs.items())])
     message = f"GPUs of one node do not reach each other directly, data goes through the host: {words}"
-    return [Verdict("host-staged", message, experiments=(first.id,))]
+    return [SmokeVerdict("host-staged", message, experiments=(first.id,))]
 
 
-def hash_checks(results: Sequence[Result]) -> list[Verdict]:
+def hash_checks(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """SHA-256 on the host against the hash on the GPU: each must be equal exactly where the other is."""
     pairs: dict[tuple[str, str], set[str]] = {}
     for result in results:
@@ -186,31 +186,31 @@ def hash_checks(results: Sequence[Result]) -> list[Verdict]:
     cases = tuple(sorted({case for (case, _), others in pairs.items() if len(others) > 1}))
     if not cases:
         return []
-    return [Verdict("inconclusive", f"SHA-256 and the GPU's hash disagree: {listed(cases)}", "hash", cases=cases)]
+    return [SmokeVerdict("inconclusive", f"SHA-256 and the GPU's hash disagree: {listed(cases)}", "hash", cases=cases)]
 
 
-def failures(results: Sequence[Result]) -> list[Verdict]:
+def failures(results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """Experiments that did not end well; what that means for the positive control is said elsewhere."""
     return [
-        Verdict("inconclusive", f"{result.experiment.why}: {result.reason}", result.status, (result.id,))
+        SmokeVerdict("inconclusive", f"{result.experiment.why}: {result.reason}", result.status, (result.id,))
         for result in results
         if result.status != "ok" and result.experiment.role not in ("pinned", "control")
     ]  # fmt: skip
 
 
-def inconclusive(node: Node, results: Sequence[Result]) -> list[Verdict]:
+def inconclusive(node: TestedNode, results: Sequence[ExperimentResult]) -> list[SmokeVerdict]:
     """Why equal hashes would mean little here: no GPU, too few ranks, or a control that shows no difference."""
     if node.platform == "cpu":
         message = "the harness works; on the CPU nothing is learnt about the GPUs or their library"
-        return [Verdict("inconclusive", message, "cpu")]
+        return [SmokeVerdict("inconclusive", message, "cpu")]
     if len(placement.seats(node)) < placement.FEW:
         message = "with 2 ranks a + b = b + a: effects of order cannot be seen"
-        return [Verdict("inconclusive", message, "ranks")]
+        return [SmokeVerdict("inconclusive", message, "ranks")]
     reason = control_problem(results)
-    return [Verdict("inconclusive", reason, "control", ("pinned", "control"))] if reason else []
+    return [SmokeVerdict("inconclusive", reason, "control", ("pinned", "control"))] if reason else []
 
 
-def control_problem(results: Sequence[Result]) -> str:
+def control_problem(results: Sequence[ExperimentResult]) -> str:
     """Why the positive control does not vouch for the test; empty if it does."""
     pinned, control = compare.find(results, "pinned"), compare.find(results, "control")
     for result in (pinned, control):
@@ -223,7 +223,7 @@ def control_problem(results: Sequence[Result]) -> str:
     return f"the positive control is blind: Ring and Tree gave the same bits in all {count} comparisons"
 
 
-def claim(node: Node, results: Sequence[Result]) -> str:
+def claim(node: TestedNode, results: Sequence[ExperimentResult]) -> str:
     """The one sentence that equal hashes allow; empty where something differed or nothing was compared."""
     standing = [result for result in results if result.id in ("user", "restart") and result.status == "ok"]
     whole = compare.base(results)

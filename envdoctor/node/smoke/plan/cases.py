@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.node.smoke import values
-from envdoctor.node.smoke.model import Case, Dtype, Mode, Node, Request
+from envdoctor.node.smoke.model import Case, Dtype, Mode, SmokeRequest, TestedNode
 from envdoctor.node.smoke.placement import FEW, seats
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -17,7 +17,7 @@ CPU_LIMIT = 64 * KIB
 SHORT: tuple[Dtype, ...] = ("bf16", "fp16")
 
 
-def sizes(request: Request, node: Node) -> tuple[int, ...]:
+def sizes(request: SmokeRequest, node: TestedNode) -> tuple[int, ...]:
     """Message sizes in bytes."""
     chosen = THOROUGH_SIZES if request.thorough else QUICK_SIZES
     if node.platform == "cpu":
@@ -27,13 +27,13 @@ def sizes(request: Request, node: Node) -> tuple[int, ...]:
     return chosen
 
 
-def repeats_at(request: Request, node: Node, size: int, repeats: int) -> int:
+def repeats_at(request: SmokeRequest, node: TestedNode, size: int, repeats: int) -> int:
     """How often a message is reduced: the quick matrix saves one repeat of the largest, which takes most time."""
     largest = size == sizes(request, node)[-1] and size > MIB
     return max(1, repeats - 1) if largest and not request.thorough else repeats
 
 
-def wide(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+def wide(request: SmokeRequest, node: TestedNode, repeats: int) -> tuple[Case, ...]:
     """Data that shows the order: every size in fp32, also with one odd element; 16-bit types in the middle."""
     found = [
         Case("wide", "fp32", size // 4 + odd, repeats=repeats_at(request, node, size, repeats))
@@ -45,7 +45,7 @@ def wide(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def exact(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+def exact(request: SmokeRequest, node: TestedNode, repeats: int) -> tuple[Case, ...]:
     """Whole numbers, whose right sum is known."""
     small, large = sizes(request, node)[1], sizes(request, node)[-1]
     found = [
@@ -56,7 +56,7 @@ def exact(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def special(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
+def special(request: SmokeRequest, node: TestedNode, repeats: int) -> tuple[Case, ...]:
     """Data of `wide` beside matrix products on another stream, and in two calls instead of one."""
     middle, large = sizes(request, node)[-2:]
     return (
@@ -67,7 +67,7 @@ def special(request: Request, node: Node, repeats: int) -> tuple[Case, ...]:
     )
 
 
-def sharded(node: Node) -> tuple[Case, ...]:
+def sharded(node: TestedNode) -> tuple[Case, ...]:
     """Global data in as many parts as there are ranks, by the library's sum and by the one of fixed order."""
     modes: tuple[Mode, ...] = ("plain", "ordered")
     counts = (64 * KIB // 4 + 1, MIB // 4)
@@ -75,7 +75,7 @@ def sharded(node: Node) -> tuple[Case, ...]:
     return tuple(Case("wide", "fp32", count, mode, shards=ranks) for count in counts for mode in modes)
 
 
-def reordered(node: Node) -> tuple[Case, ...]:
+def reordered(node: TestedNode) -> tuple[Case, ...]:
     """Equal and different data, each under several ring orders."""
     orders = ring_orders(len(seats(node)))
     equal = tuple(Case("equal", "fp32", 64 * KIB // 4, order=order) for order in orders)

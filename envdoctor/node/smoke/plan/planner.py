@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from envdoctor.node.smoke.compare.compare import case_ids, differing, find, ranks_agree, repeats_agree, wrong_cases
-from envdoctor.node.smoke.model import Experiment, Node, Request, Result
+from envdoctor.node.smoke.model import Experiment, ExperimentResult, SmokeRequest, TestedNode
 from envdoctor.node.smoke.placement import seats
 from envdoctor.node.smoke.plan import cases
 
@@ -23,7 +23,7 @@ TREE = (("NCCL_ALGO", "Tree"), ("NCCL_PROTO", "Simple"))
 Changes = tuple[tuple[str, str | None], ...]
 
 
-def plan(request: Request, node: Node) -> list[Experiment]:
+def plan(request: SmokeRequest, node: TestedNode) -> list[Experiment]:
     """The experiments of the first round, in the order to run them."""
     planned = [user(request, node), restart(request, node), pinned(request, node), control(request, node)]
     if names := no_ops(request):
@@ -36,14 +36,14 @@ def plan(request: Request, node: Node) -> list[Experiment]:
     return planned
 
 
-def plan_further(request: Request, node: Node, results: Sequence[Result]) -> list[Experiment]:
+def plan_further(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> list[Experiment]:
     """What the results so far ask for besides; empty when there is nothing left to run."""
     done = {result.id for result in results}
     wanted = [*rescue(request, node, results), *divided(request, node, results), *attribution(request, node, results)]
     return [experiment for experiment in dict.fromkeys(wanted) if experiment.id not in done]
 
 
-def user(request: Request, node: Node) -> Experiment:
+def user(request: SmokeRequest, node: TestedNode) -> Experiment:
     """The user's settings, with everything that one launch can show."""
     repeats = 5 if request.thorough else 3
     chosen = (
@@ -54,7 +54,7 @@ def user(request: Request, node: Node) -> Experiment:
     return Experiment("user", "user", "your settings", chosen, timeout=limit(request, node))
 
 
-def restart(request: Request, node: Node) -> Experiment:
+def restart(request: SmokeRequest, node: TestedNode) -> Experiment:
     """The same in new processes."""
     return Experiment(
         "restart", "restart", "your settings, new processes", cases.wide(request, node, 1), baseline="user",
@@ -62,7 +62,7 @@ def restart(request: Request, node: Node) -> Experiment:
     )  # fmt: skip
 
 
-def pinned(request: Request, node: Node) -> Experiment:
+def pinned(request: SmokeRequest, node: TestedNode) -> Experiment:
     """One algorithm and protocol for every size."""
     return Experiment(
         "pinned", "pinned", "your settings with Ring and Simple for every size", cases.wide(request, node, 2),
@@ -70,7 +70,7 @@ def pinned(request: Request, node: Node) -> Experiment:
     )  # fmt: skip
 
 
-def control(request: Request, node: Node) -> Experiment:
+def control(request: SmokeRequest, node: TestedNode) -> Experiment:
     """Another algorithm: if that shows no difference, nothing that the test says about order means anything."""
     return Experiment(
         "control", "control", "positive control: Tree and Simple, which must differ from Ring",
@@ -79,20 +79,20 @@ def control(request: Request, node: Node) -> Experiment:
     )  # fmt: skip
 
 
-def pins(node: Node, pair: tuple[tuple[str, str], ...]) -> Changes:
+def pins(node: TestedNode, pair: tuple[tuple[str, str], ...]) -> Changes:
     """Settings that pin algorithm and protocol. RCCL from ROCm 7.0 has names of its own that enforce the choice."""
     if node.platform == "rocm" and node.rocm_version >= (7, 0):
         return (*pair, *(("RCCL_OVERRIDE_" + name.removeprefix("NCCL_"), value) for name, value in pair))
     return tuple(pair)
 
 
-def no_ops(request: Request) -> tuple[str, ...]:
+def no_ops(request: SmokeRequest) -> tuple[str, ...]:
     """Set variables that are suspected to do nothing."""
     names = dict.fromkeys(suspect.name for suspect in request.suspects if suspect.kind in NO_OPS)
     return tuple(name for name in names if name in request.settings and name not in OWN)
 
 
-def without(request: Request, node: Node, names: tuple[str, ...], baseline: str = "user",
+def without(request: SmokeRequest, node: TestedNode, names: tuple[str, ...], baseline: str = "user",
             refused: tuple[str, ...] = ()) -> Experiment:  # fmt: skip
     """The baseline without some variables that are suspected to do nothing (and without `refused` ones)."""
     changes = unset((*refused, *names))
@@ -103,14 +103,14 @@ def without(request: Request, node: Node, names: tuple[str, ...], baseline: str 
     )  # fmt: skip
 
 
-def wants_trace(request: Request) -> bool:
+def wants_trace(request: SmokeRequest) -> bool:
     """Whether a finding needs a traced run, or one that writes variables too late."""
     if any(suspect.kind == "late" for suspect in request.suspects):
         return True
     return request.trace and any(suspect.kind in TRACED for suspect in request.suspects)
 
 
-def traced(request: Request, node: Node, refused: tuple[str, ...] = ()) -> Experiment:
+def traced(request: SmokeRequest, node: TestedNode, refused: tuple[str, ...] = ()) -> Experiment:
     """A communicator and an AllReduce under a trace of the environment, with late writes made late."""
     late = tuple((suspect.name, suspect.value) for suspect in request.suspects if suspect.kind == "late")
     changes = unset((*refused, *(name for name, _ in late)))
@@ -122,7 +122,7 @@ def traced(request: Request, node: Node, refused: tuple[str, ...] = ()) -> Exper
     )  # fmt: skip
 
 
-def toggles(request: Request, node: Node) -> list[tuple[str, str | None]]:
+def toggles(request: SmokeRequest, node: TestedNode) -> list[tuple[str, str | None]]:
     """Single changes: those asked for, the ablations that a finding needs, and in the thorough matrix a few more."""
     wanted = list(request.toggles)
     for suspect in request.suspects:
@@ -134,7 +134,7 @@ def toggles(request: Request, node: Node) -> list[tuple[str, str | None]]:
     return [(name, value) for name, value in dict.fromkeys(wanted) if request.settings.get(name) != value]
 
 
-def toggle(request: Request, node: Node, name: str, value: str | None) -> Experiment:
+def toggle(request: SmokeRequest, node: TestedNode, name: str, value: str | None) -> Experiment:
     """The user's settings with one of them changed."""
     words = f"no {name}" if value is None else f"{name}={value}"
     changes = ((name, value),)
@@ -144,7 +144,7 @@ def toggle(request: Request, node: Node, name: str, value: str | None) -> Experi
     )  # fmt: skip
 
 
-def hidden_paths(node: Node) -> list[tuple[str, str | None]]:
+def hidden_paths(node: TestedNode) -> list[tuple[str, str | None]]:
     """Off switches of the paths that take calls past Ring and Tree, where this library may have them."""
     if node.platform == "cuda":
         old = node.library_version and node.library_version < (2, 17)
@@ -161,7 +161,7 @@ def hidden_paths(node: Node) -> list[tuple[str, str | None]]:
     return found
 
 
-def topology(node: Node) -> list[Experiment]:
+def topology(node: TestedNode) -> list[Experiment]:
     """The same global data as 1, 2, 4, ... ranks, by AllReduce and by the ordered reduction."""
     ranks = len(seats(node))
     worlds = sorted({count for count in (1, 2, 4, 8, 16, 32, 64, ranks) if ranks % count == 0})
@@ -172,7 +172,7 @@ def topology(node: Node) -> list[Experiment]:
     ]  # fmt: skip
 
 
-def blind(node: Node) -> Experiment:
+def blind(node: TestedNode) -> Experiment:
     """Ring orders on equal and on different data: with equal data every order gives one hash."""
     return Experiment(
         "ring orders", "blind", "equal and different data under other ring orders", cases.reordered(node),
@@ -180,7 +180,7 @@ def blind(node: Node) -> Experiment:
     )  # fmt: skip
 
 
-def rescue(request: Request, node: Node, results: Sequence[Result]) -> list[Experiment]:
+def rescue(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> list[Experiment]:
     """Where the library refuses the user's settings: the rest of them, so that the node is still examined."""
     first = find(results, "user")
     if first is None or first.status != "refused":
@@ -202,7 +202,7 @@ def rescue(request: Request, node: Node, results: Sequence[Result]) -> list[Expe
     return [*found, traced(request, node, names)] if wants_trace(request) else found
 
 
-def divided(request: Request, node: Node, results: Sequence[Result]) -> list[Experiment]:
+def divided(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> list[Experiment]:
     """Halves of a group of suspected no-ops that made a difference, until one name is left."""
     found = []
     suspected = no_ops(request)
@@ -220,7 +220,7 @@ def divided(request: Request, node: Node, results: Sequence[Result]) -> list[Exp
     return found
 
 
-def attribution(request: Request, node: Node, results: Sequence[Result]) -> list[Experiment]:
+def attribution(request: SmokeRequest, node: TestedNode, results: Sequence[ExperimentResult]) -> list[Experiment]:
     """Where results change by themselves: the paths that may be at fault, off one at a time; LL128 too."""
     first, second = find(results, "user"), find(results, "restart")
     if first is None or first.status != "ok":
@@ -244,11 +244,11 @@ def identity(names: tuple[str, ...]) -> str:
     return " ".join(("without", *names)) if names else ""
 
 
-def fresh_for(request: Request, changes: Changes) -> bool:
+def fresh_for(request: SmokeRequest, changes: Changes) -> bool:
     """Whether a change needs an interpreter that starts with it."""
     return any(name in request.load_time for name, _ in changes)
 
 
-def limit(request: Request, node: Node) -> float:
+def limit(request: SmokeRequest, node: TestedNode) -> float:
     """Seconds for one launch; one of the quick matrix takes 3 to 4 on a GPU."""
     return 90.0 if request.thorough or node.platform == "cpu" else 25.0

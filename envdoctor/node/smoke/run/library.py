@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from envdoctor.node.smoke.model import Result
+from envdoctor.node.smoke.model import ExperimentResult
 from envdoctor.node.smoke.run.survey import library_version
 
 
-def loaded_library(results: Sequence[Result]) -> str:
+def loaded_library(results: Sequence[ExperimentResult]) -> str:
     """The file of the library in use; empty where it cannot be told.
 
     Its own word (`Librccl path`) counts most. A file that is mapped is not always the one in use: with LD_PRELOAD

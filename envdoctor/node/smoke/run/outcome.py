@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.node.logs.nccl import DebugLog, read_logs
-from envdoctor.node.smoke.model import Experiment, RankResult, Result, Status
+from envdoctor.node.smoke.model import Experiment, ExperimentResult, RankResult, Status
 from envdoctor.node.smoke.run.driver import ending, read_text
 
 FRAME = re.compile(r'File "(?P<path>[^"]*)", line (?P<line>\d+) in (?P<function>\S+)')
@@ -19,12 +19,12 @@ AFTERMATH = ("Connection closed", "connection closed", "closed by remote", "Conn
 
 
 def result_of(experiment: Experiment, outcomes: Sequence[Mapping[str, Any]], directory: Path, seconds: float,
-              trace: str = "") -> Result:  # fmt: skip
+              trace: str = "") -> ExperimentResult:  # fmt: skip
     """One experiment's result out of how its ranks ended and what they wrote."""
     ranks = tuple(read_rank(outcome, directory) for outcome in outcomes)
     log = debug_log(directory)
     status, reason = classify(ranks, log, experiment.timeout, directory)
-    return Result(experiment, status, ranks, reason, seconds, log, trace)
+    return ExperimentResult(experiment, status, ranks, reason, seconds, log, trace)
 
 
 def debug_log(directory: Path) -> DebugLog:
@@ -36,7 +36,7 @@ def debug_log(directory: Path) -> DebugLog:
 def read_rank(outcome: Mapping[str, Any], directory: Path) -> RankResult:
     """What one rank wrote, up to the line at which it ended."""
     rank = int(outcome["rank"])
-    found = Lines(read_text(directory / f"rank-{rank}.jsonl"))
+    found = RankLines(read_text(directory / f"rank-{rank}.jsonl"))
     return RankResult(
         rank, int(outcome["pid"]), outcome["exit"], outcome["signal"], bool(outcome["hung"]),
         bool(outcome.get("unkillable")), float(outcome["seconds"] or 0), found.done, found.last,
@@ -45,7 +45,7 @@ def read_rank(outcome: Mapping[str, Any], directory: Path) -> RankResult:
     )  # fmt: skip
 
 
-class Lines:
+class RankLines:
     """The lines of one rank's file; a last line that was cut off is left out."""
 
     def __init__(self, text: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.node.smoke import placement
-from envdoctor.node.smoke.model import Ask, Case, Experiment, Node, Request, Result
+from envdoctor.node.smoke.model import Ask, Case, Experiment, ExperimentResult, SmokeRequest, TestedNode
 from envdoctor.node.smoke.run.driver import Server, ServerError
 from envdoctor.node.smoke.run.outcome import result_of
 
@@ -32,7 +32,7 @@ class Tracing:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class SmokeSetup:
     """What the user runs with: interpreter, environment, and what tests put in the way of the data."""
 
     python: Sequence[str] = (sys.executable,)
@@ -43,10 +43,10 @@ class Setup:
     """A file with `all_reduce(tensor, context)` to use in place of the library's; only tests give one."""
 
 
-class Runner:
+class ExperimentRunner:
     """Runs experiments in fork servers, of which each environment at load time has one."""
 
-    def __init__(self, request: Request, setup: Setup, directory: Path) -> None:
+    def __init__(self, request: SmokeRequest, setup: SmokeSetup, directory: Path) -> None:
         self.request, self.setup, self.directory = request, setup, directory
         self.base = {**setup.environment, **request.settings}
         self.servers: dict[str, Server] = {}
@@ -54,7 +54,7 @@ class Runner:
         self.folders: dict[str, Path] = {}
         self.left: list[int] = []
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> ExperimentRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,7 +111,7 @@ class Runner:
             environment.update(self.setup.tracing.environment(folder, environment))
         return environment
 
-    def job(self, experiment: Experiment, node: Node) -> dict[str, Any]:
+    def job(self, experiment: Experiment, node: TestedNode) -> dict[str, Any]:
         """What the server is told about an experiment."""
         seats = placement.seats(node)[: experiment.ranks or None]
         common = self.environment(experiment)
@@ -136,7 +136,7 @@ class Runner:
             ],
         }
 
-    def run(self, experiment: Experiment, node: Node) -> Result:
+    def run(self, experiment: Experiment, node: TestedNode) -> ExperimentResult:
         """Run one experiment. A server that is lost makes a result, and the next experiment gets a new one."""
         begin = time.monotonic()
         try:
@@ -146,7 +146,7 @@ class Runner:
         except (ServerError, OSError) as error:
             self.forget(experiment)
             reason = f"{error.reason}: {error}" if isinstance(error, ServerError) else str(error)
-            return Result(experiment, "error", (), reason, round(time.monotonic() - begin, 3))
+            return ExperimentResult(experiment, "error", (), reason, round(time.monotonic() - begin, 3))
         folder = self.folder(experiment.id)
         trace = str(self.folder(f"{experiment.id} trace")) if experiment.trace else ""
         result = result_of(experiment, outcomes, folder, round(time.monotonic() - begin, 3), trace)

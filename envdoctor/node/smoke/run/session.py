@@ -13,12 +13,20 @@ from pathlib import Path
 
 from envdoctor.node.smoke import placement
 from envdoctor.node.smoke.compare import confirm, verdicts
-from envdoctor.node.smoke.model import Ask, Confirmation, Experiment, Node, Request, Result, Verdict
+from envdoctor.node.smoke.model import (
+    Ask,
+    Experiment,
+    ExperimentResult,
+    SmokeConfirmation,
+    SmokeRequest,
+    SmokeVerdict,
+    TestedNode,
+)
 from envdoctor.node.smoke.plan.planner import plan, plan_further
 from envdoctor.node.smoke.run import survey
 from envdoctor.node.smoke.run.driver import ServerError
 from envdoctor.node.smoke.run.library import loaded_library, names_of
-from envdoctor.node.smoke.run.runner import Runner, Setup
+from envdoctor.node.smoke.run.runner import ExperimentRunner, SmokeSetup
 
 ROUNDS = 8
 """More rounds than the division of any plausible group of names takes."""
@@ -36,24 +44,24 @@ class Session:
     experiment by its id, and the whole.
     """
 
-    request: Request
-    node: Node | None = None
+    request: SmokeRequest
+    node: TestedNode | None = None
     reason: str = ""
     message: str = ""
     label: str = ""
     library: str = ""
     """Path of the collectives library that the ranks ran; empty where it cannot be told."""
     notes: tuple[str, ...] = ()
-    results: list[Result] = field(default_factory=list)
+    results: list[ExperimentResult] = field(default_factory=list)
     asked: tuple[Ask, ...] | None = None
-    verdicts: tuple[Verdict, ...] = ()
-    confirmations: tuple[Confirmation, ...] = ()
+    verdicts: tuple[SmokeVerdict, ...] = ()
+    confirmations: tuple[SmokeConfirmation, ...] = ()
     claim: str = ""
     timings: dict[str, float] = field(default_factory=dict)
     left: tuple[int, ...] = ()
 
 
-def run_smoke(request: Request, setup: Setup, names_in: NamesIn = names_of,
+def run_smoke(request: SmokeRequest, setup: SmokeSetup, names_in: NamesIn = names_of,
               progress: Progress = lambda _: None, keep: Path | None = None) -> Session:  # fmt: skip
     """Run the whole test. `names_in`: what a library's file can ask for, asked for the one that the ranks ran.
 
@@ -73,9 +81,9 @@ def run_smoke(request: Request, setup: Setup, names_in: NamesIn = names_of,
     return session
 
 
-def run_in(session: Session, setup: Setup, folder: Path, progress: Progress) -> None:
+def run_in(session: Session, setup: SmokeSetup, folder: Path, progress: Progress) -> None:
     """Run everything, with files below `folder`."""
-    with Runner(session.request, setup, folder) as runner:
+    with ExperimentRunner(session.request, setup, folder) as runner:
         try:
             if open_session(session, setup, runner, progress):
                 run_all(session, runner, progress)
@@ -85,7 +93,7 @@ def run_in(session: Session, setup: Setup, folder: Path, progress: Progress) -> 
             session.left = tuple(runner.left)
 
 
-def open_session(session: Session, setup: Setup, runner: Runner, progress: Progress) -> bool:
+def open_session(session: Session, setup: SmokeSetup, runner: ExperimentRunner, progress: Progress) -> bool:
     """Import torch and ask for the node; False, with the reason in the session, where nothing can be run."""
     begin = time.monotonic()
     try:
@@ -108,7 +116,7 @@ def open_session(session: Session, setup: Setup, runner: Runner, progress: Progr
     return True
 
 
-def run_all(session: Session, runner: Runner, progress: Progress) -> None:
+def run_all(session: Session, runner: ExperimentRunner, progress: Progress) -> None:
     """Run the plan, and what its results ask for besides."""
     assert session.node is not None
     waiting = plan(session.request, session.node)
@@ -123,7 +131,7 @@ def run_all(session: Session, runner: Runner, progress: Progress) -> None:
         waiting = plan_further(session.request, session.node, session.results)
 
 
-def start_ahead(waiting: Sequence[Experiment], runner: Runner) -> None:
+def start_ahead(waiting: Sequence[Experiment], runner: ExperimentRunner) -> None:
     """Start the next server that an experiment needs for itself: its import runs beside the others."""
     fresh = next((experiment for experiment in waiting if experiment.fresh), None)
     if fresh is not None:
@@ -133,19 +141,19 @@ def start_ahead(waiting: Sequence[Experiment], runner: Runner) -> None:
             return  # said again, as its result, when its turn comes
 
 
-def run_one(experiment: Experiment, session: Session, runner: Runner) -> Result:
+def run_one(experiment: Experiment, session: Session, runner: ExperimentRunner) -> ExperimentResult:
     """Run one experiment, or say why it would show nothing."""
     assert session.node is not None
     if reason := hopeless(session.results):
-        return Result(experiment, "not run", reason=reason)
+        return ExperimentResult(experiment, "not run", reason=reason)
     for needed in experiment.needs:
         before = next((result for result in session.results if result.id == needed), None)
         if before is None or before.status != "ok":
-            return Result(experiment, "not run", reason=f"'{needed}' did not succeed")
+            return ExperimentResult(experiment, "not run", reason=f"'{needed}' did not succeed")
     return runner.run(experiment, session.node)
 
 
-def hopeless(results: Sequence[Result]) -> str:
+def hopeless(results: Sequence[ExperimentResult]) -> str:
     """Why no further launch can be expected to end; empty if one can."""
     if any(rank.unkillable for result in results for rank in result.ranks):
         return "a process is stuck in the kernel"
@@ -154,7 +162,7 @@ def hopeless(results: Sequence[Result]) -> str:
     return ""
 
 
-def read_trace(session: Session, setup: Setup) -> None:
+def read_trace(session: Session, setup: SmokeSetup) -> None:
     """Read the trace files of the traced runs that succeeded."""
     folders = [result.trace for result in session.results if result.trace and result.status == "ok"]
     if folders and setup.tracing is not None:

@@ -6,22 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from envdoctor.node.smoke.model import Gpu, Node
+from envdoctor.node.smoke.model import TestedGpu, TestedNode
 from envdoctor.node.smoke.placement import memory_problem
 
 SHM_NEEDED = 64 << 20
 """Shared memory below which NCCL's SHM transport fails with a few ranks."""
 
 
-def node_of(survey: Mapping[str, Any], cpu: bool) -> Node:
+def node_of(survey: Mapping[str, Any], cpu: bool) -> TestedNode:
     """The node that the planner plans for."""
     if cpu:
-        return Node("cpu", library="gloo", torch=survey["torch"], shm_free=survey["shm_free"])
-    gpus = tuple(Gpu(gpu["name"], gpu["arch"], gpu["free"], gpu["total"], gpu["units"]) for gpu in survey["gpus"])
+        return TestedNode("cpu", library="gloo", torch=survey["torch"], shm_free=survey["shm_free"])
+    gpus = tuple(TestedGpu(gpu["name"], gpu["arch"], gpu["free"], gpu["total"], gpu["units"]) for gpu in survey["gpus"])
     version = next(
         (library_version(item["version_code"]) for item in survey["libraries"] if "version_code" in item), ()
     )
-    return Node(
+    return TestedNode(
         "rocm" if survey["hip"] else "cuda", gpus, "rccl" if survey["hip"] else "nccl", version,
         numbers(survey["hip"] or ""), survey["torch"], survey["shm_free"],
     )  # fmt: skip
@@ -50,7 +50,7 @@ def mask_words(masks: Mapping[str, str]) -> str:
     return "".join(f" ({name}={value})" for name, value in masks.items())
 
 
-def shared_memory_note(node: Node) -> tuple[str, ...]:
+def shared_memory_note(node: TestedNode) -> tuple[str, ...]:
     """A warning for a nearly full /dev/shm, which ranks of one node talk through where P2P is not to be had."""
     if node.shm_free is None or node.shm_free >= SHM_NEEDED:
         return ()

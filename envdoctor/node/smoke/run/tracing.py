@@ -10,7 +10,7 @@ from envdoctor.node.smoke.plan.planner import COLLECTIVES
 from envdoctor.node.smoke.run.runner import Tracing
 from envdoctor.node.trace.build import shim_library
 from envdoctor.node.trace.launch import environment_for
-from envdoctor.node.trace.records import Pattern, create, read_all
+from envdoctor.node.trace.records import NamePattern, create, read_all
 
 RECORDS = "records"
 
@@ -21,8 +21,8 @@ def shim_tracing(scratch: Path, names: Iterable[str]) -> Tracing:
     Raises ShimError where this machine has no shim and cannot make one.
     """
     shim = shim_library(scratch)
-    patterns = [Pattern(prefix, prefix=True) for prefix in COLLECTIVES]
-    patterns += [Pattern(name) for name in names if not name.startswith(COLLECTIVES)]
+    patterns = [NamePattern(prefix, prefix=True) for prefix in COLLECTIVES]
+    patterns += [NamePattern(name) for name in names if not name.startswith(COLLECTIVES)]
 
     def environment(folder: Path, before: Mapping[str, str]) -> Mapping[str, str]:
         create(folder / RECORDS, patterns)

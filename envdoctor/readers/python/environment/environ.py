@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envdoctor.core.facts import Op, Value
-from envdoctor.readers.python.emit import Emitter, Given
+from envdoctor.readers.python.emit import Emitter, GivenValue
 from envdoctor.readers.python.environment.mappings import Application, Mappings
 from envdoctor.readers.python.names.scopes import Block, Where
 from envdoctor.readers.python.names.words import is_variable
@@ -81,7 +81,7 @@ class Environ:
         self, op: Op, name: str, value: Value, key: ast.AST, source: ast.expr | None, whole: ast.AST, where: Where
     ) -> None:
         if is_variable(name):
-            given = Given(op, name, value, "python-environ", name_node=key, value_node=source)
+            given = GivenValue(op, name, value, "python-environ", name_node=key, value_node=source)
             self.emit.setting(given, self.emit.code.span(whole), where)  # type: ignore[arg-type]
 
     def unset(self, key: ast.expr, whole: ast.AST, where: Where) -> None:
@@ -174,7 +174,7 @@ class Environ:
             found = self.values.value(value, where) if value else EMPTY
             key = self._named(arguments[0], where)
             op: Op = "set" if value else "unset"
-            given = Given(op, name, found, "python-environ", receiver.id, True, key, value)
+            given = GivenValue(op, name, found, "python-environ", receiver.id, True, key, value)
             self.emit.setting(given, self.emit.code.span(node), where)
         return True
 

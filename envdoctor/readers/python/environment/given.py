@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from envdoctor.core.facts import Channel, Op, Value
-from envdoctor.readers.python.emit import Emitter, Given
+from envdoctor.readers.python.emit import Emitter, GivenValue
 from envdoctor.readers.python.environment.mappings import Application, Mappings, channel_of, is_mapping, name_of
 from envdoctor.readers.python.names.scopes import Where
 from envdoctor.readers.python.names.words import is_capitals, is_pair_class, says_environment, says_report, says_setter
@@ -127,7 +127,7 @@ class GivenByCalls:
             return
         name, value = text.split("=", 1)
         if is_capitals(name):
-            given = Given("set", name, Value("literal", value), "runtime-env", name_node=node)
+            given = GivenValue("set", name, Value("literal", value), "runtime-env", name_node=node)
             self.emit.setting(given, self.emit.code.span(node), where)
 
     def _setter(self, node: ast.Call, name: str, where: Where, channel: Channel = "python-environ") -> None:
@@ -169,7 +169,7 @@ class GivenByCalls:
         found = self.values.value(value, where) if value is not None else Value("unknown")
         named = self.values.constant(key, where) or key
         channel, op, via = how
-        given = Given(op, name, found, channel, via, False, named, value)
+        given = GivenValue(op, name, found, channel, via, False, named, value)
         self.emit.setting(given, self.emit.code.span(whole), where)
 
 

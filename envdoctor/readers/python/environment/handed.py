@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envdoctor.core.facts import Argument, Branch, Call
 from envdoctor.readers.python.emit import Emitter
-from envdoctor.readers.python.names.scopes import Binding, Where
+from envdoctor.readers.python.names.scopes import NameBinding, Where
 
 FLAG_CALL = ":compiler.flag"
 CONFIGURATION = ":deepspeed"
@@ -158,7 +158,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
-def _value(binding: Binding) -> Written | None:
+def _value(binding: NameBinding) -> Written | None:
     """The expression that a name is bound to, or that is added to it."""
     node = binding.node
     if binding.kind == "value" and isinstance(node, ast.expr):

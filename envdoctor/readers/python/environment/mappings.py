@@ -14,12 +14,12 @@ from typing import NamedTuple
 from envdoctor.core.facts import Channel, Op
 from envdoctor.readers.python.emit import Emitter
 from envdoctor.readers.python.names.names import latest
-from envdoctor.readers.python.names.scopes import Binding, Scope, Where
+from envdoctor.readers.python.names.scopes import NameBinding, PythonScope, Where
 from envdoctor.readers.python.names.words import is_capitals, says_runtime, says_saved
 
 SENTENCE_WORDS = 4
 """Words in a value from which on it is taken for a description."""
-Key = tuple[Scope, str]
+Key = tuple[PythonScope, str]
 
 
 class Application(NamedTuple):
@@ -51,7 +51,7 @@ class Item(NamedTuple):
     where: Where
 
 
-class Pair(NamedTuple):
+class MappingPair(NamedTuple):
     """A name and a value of a dict display, and where the two are written."""
 
     key: ast.expr
@@ -59,10 +59,10 @@ class Pair(NamedTuple):
     span: tuple[int, int]
 
 
-class Claim(NamedTuple):
+class MappingClaim(NamedTuple):
     """A mapping or a part of one, the statement it stands in, and how it reaches an environment."""
 
-    node: ast.AST | Pair | Item
+    node: ast.AST | MappingPair | Item
     where: Where
     application: Application
 
@@ -86,8 +86,8 @@ class Mappings:
 
     def __init__(self, emit: Emitter) -> None:
         self.emit = emit
-        self.claims: list[Claim] = []
-        self.suggestions: list[Claim] = []
+        self.claims: list[MappingClaim] = []
+        self.suggestions: list[MappingClaim] = []
         self.changes: dict[Key, list[Item]] = {}
         self.labels: dict[Key, ast.expr] = {}
         self.calls: dict[str, list[tuple[ast.Call, Where]]] = {}
@@ -96,11 +96,11 @@ class Mappings:
 
     def claim(self, node: ast.AST, where: Where, application: Application) -> None:
         """Note a mapping that is an environment for sure."""
-        self.claims.append(Claim(node, where, application))
+        self.claims.append(MappingClaim(node, where, application))
 
     def suggest(self, node: ast.AST, where: Where, label: str, via: str = "") -> None:
         """Note a mapping that goes by the name of an environment."""
-        self.suggestions.append(Claim(node, where, Application(channel_of(label), via=via, sure=False)))
+        self.suggestions.append(MappingClaim(node, where, Application(channel_of(label), via=via, sure=False)))
 
     def applied(self, call: ast.Call, where: Where, application: Application) -> None:
         """Note a call whose arguments, positional and by keyword, become an environment."""
@@ -133,7 +133,7 @@ class Mappings:
         if isinstance(loop, (ast.For, ast.AsyncFor)):
             self.checked.add(self.key(items_of(loop.iter) or loop.iter, where))
 
-    def looped(self, key: ast.expr, value: ast.expr, where: Where, how: Application) -> list[Claim]:
+    def looped(self, key: ast.expr, value: ast.expr, where: Where, how: Application) -> list[MappingClaim]:
         """What `mapping[key] = value` does for a key that a loop goes through; a parameter as key is noted."""
         found = where.block.scope.find(key.id) if isinstance(key, ast.Name) else None
         if found is None or not isinstance(key, ast.Name):
@@ -145,7 +145,9 @@ class Mappings:
             return self._loop(binding, key.id, value, where, how)
         return []
 
-    def _loop(self, binding: Binding, key: str, value: ast.expr, where: Where, how: Application) -> list[Claim]:
+    def _loop(
+        self, binding: NameBinding, key: str, value: ast.expr, where: Where, how: Application
+    ) -> list[MappingClaim]:
         loop = binding.node
         assert isinstance(loop, (ast.For, ast.AsyncFor))
         target, over = loop.target, loop.iter
@@ -157,14 +159,14 @@ class Mappings:
         if pair and isinstance(pair[0], ast.Name) and pair[0].id == key and isinstance(pair[1], ast.Name):
             own = mentions(value, pair[1].id)
             how = how if own else how._replace(value=value)
-            return [Claim(items_of(over) or over, binding.where, how)]
+            return [MappingClaim(items_of(over) or over, binding.where, how)]
         if not isinstance(target, ast.Name):
             return []
         if isinstance(value, ast.Subscript) and mentions(value.slice, key):
             of_environ = self.emit.names.resolve(value.value, where) == "os.environ"
             if not of_environ:
-                return [Claim(value.value, where, how)]
-        return [Claim(over, binding.where, how._replace(value=value, where=how.where or where))]
+                return [MappingClaim(value.value, where, how)]
+        return [MappingClaim(over, binding.where, how._replace(value=value, where=how.where or where))]
 
 
 def channel_of(label: str) -> Channel:

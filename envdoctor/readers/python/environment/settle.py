@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from envdoctor.core.facts import Value
-from envdoctor.readers.python.emit import Emitter, Given
+from envdoctor.readers.python.emit import Emitter, GivenValue
 from envdoctor.readers.python.environment.mappings import (
     Application,
-    Claim,
     Item,
     Key,
+    MappingClaim,
+    MappingPair,
     Mappings,
-    Pair,
     Setter,
     alternatives,
     channel_of,
@@ -20,7 +20,7 @@ from envdoctor.readers.python.environment.mappings import (
     items_of,
     name_of,
 )
-from envdoctor.readers.python.names.scopes import Binding, Where
+from envdoctor.readers.python.names.scopes import NameBinding, Where
 from envdoctor.readers.python.names.words import is_capitals, is_variable, says_environment
 
 COPIERS = {"dict", "copy.copy", "copy.deepcopy"}
@@ -54,9 +54,9 @@ class Settler:
             where = self.mappings.changes[key][0].where
             name = name_of(label)
             if name and says_environment(name):
-                self._run([Claim(label, where, Application(channel_of(name), sure=False))])
+                self._run([MappingClaim(label, where, Application(channel_of(name), sure=False))])
             elif self._is_copy(label, where):
-                self._run([Claim(label, where, Application("child-environment"))])
+                self._run([MappingClaim(label, where, Application("child-environment"))])
         self._run(self.mappings.suggestions)
 
     def _parameters(self) -> None:
@@ -69,21 +69,21 @@ class Settler:
                 argument = self._argument("." + binding.target, key[1], call)
                 if argument is not None and self.emit.names.resolve(argument, where) == "os.environ":
                     how = Application("python-environ", where, via=binding.target)
-                    self._run([Claim(label, self.mappings.changes[key][0].where, how)])
+                    self._run([MappingClaim(label, self.mappings.changes[key][0].where, how)])
 
-    def _run(self, claims: list[Claim]) -> None:
+    def _run(self, claims: list[MappingClaim]) -> None:
         pending = list(reversed(claims))
         count = 0
         while pending and count < MOST_CLAIMS:
             count += 1
             pending += reversed(self._expand(pending.pop()))
 
-    def _expand(self, claim: Claim) -> list[Claim]:
+    def _expand(self, claim: MappingClaim) -> list[MappingClaim]:
         """State what a mapping says itself; returns the mappings it is made of."""
         node, where, how = claim
         if isinstance(node, Item):
             return self._changed(node, how)
-        if isinstance(node, Pair):
+        if isinstance(node, MappingPair):
             self._pair(node, where, how)
             return []
         if isinstance(node, ast.Dict):
@@ -98,29 +98,29 @@ class Settler:
             self._sequence(node, where, how)
         elif isinstance(node, ast.DictComp):
             return self._comprehension(node, where, how)
-        return [Claim(part, where, how) for part in alternatives(node)]
+        return [MappingClaim(part, where, how) for part in alternatives(node)]
 
-    def _display(self, node: ast.Dict, where: Where, how: Application) -> list[Claim]:
+    def _display(self, node: ast.Dict, where: Where, how: Application) -> list[MappingClaim]:
         if id(node) in self._done or (not how.sure and describes(node)):
             return []
         self._done.add(id(node))
         inner = []
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                inner.append(Claim(value, where, how))
+                inner.append(MappingClaim(value, where, how))
             else:
                 span = self.emit.code.span(key)[0], self.emit.code.span(value)[1]
-                inner.append(Claim(Pair(key, value, span), where, how))
+                inner.append(MappingClaim(MappingPair(key, value, span), where, how))
         return inner
 
-    def _keyword(self, node: ast.keyword, where: Where, how: Application) -> list[Claim]:
+    def _keyword(self, node: ast.keyword, where: Where, how: Application) -> list[MappingClaim]:
         if node.arg is None:
-            return [Claim(node.value, where, how)]
+            return [MappingClaim(node.value, where, how)]
         if is_capitals(node.arg):
             self._entry(node.arg, node, node.value, self.emit.code.span(node), where, how)
         return []
 
-    def _pair(self, pair: Pair, where: Where, how: Application) -> None:
+    def _pair(self, pair: MappingPair, where: Where, how: Application) -> None:
         """A name and its value, as two expressions."""
         key, value, span = pair
         name = self.emit.values.text(key, where)
@@ -150,7 +150,7 @@ class Settler:
                 op, source, found = "default", read.default, self.emit.values.value(read.default, where)
             else:
                 op = "pass"
-        given = Given(op, name, found, how.channel, how.via, how.guarded, key, source)
+        given = GivenValue(op, name, found, how.channel, how.via, how.guarded, key, source)
         self.emit.setting(given, span, where, how.where)
 
     def _tells_absence(self, default: ast.expr, where: Where) -> bool:
@@ -158,71 +158,71 @@ class Settler:
         text = self.emit.values.text(default, where)
         return text is None or not text or text.strip("<>()[] ").lower() in ABSENT
 
-    def _variable(self, node: ast.expr, where: Where, how: Application) -> list[Claim]:
+    def _variable(self, node: ast.expr, where: Where, how: Application) -> list[MappingClaim]:
         key = self.mappings.key(node, where)
         if not how.sure and key in self.mappings.checked:
             return []
         if key in self._done_keys or self.emit.names.resolve(node, where) == "os.environ":
             return []
         self._done_keys.add(key)
-        found: list[Claim] = []
+        found: list[MappingClaim] = []
         for binding in self.emit.values.bindings(node, where):
             found += self._bound(binding, key[1], how)
-        return found + [Claim(item, item.where, how) for item in self.mappings.changes.get(key, ())]
+        return found + [MappingClaim(item, item.where, how) for item in self.mappings.changes.get(key, ())]
 
-    def _bound(self, binding: Binding, name: str, how: Application) -> list[Claim]:
+    def _bound(self, binding: NameBinding, name: str, how: Application) -> list[MappingClaim]:
         """What a name is bound to; for a parameter, what the calls of the function pass."""
         if binding.kind == "value" and binding.node is not None:
-            return [Claim(binding.node, binding.where, how)]
+            return [MappingClaim(binding.node, binding.where, how)]
         if binding.kind != "parameter" or not how.sure:
             return []
         function = "." + binding.target
         passed = [(self._argument(function, name, call), w) for call, w in self.mappings.calls.get(function, ())]
         new = how._replace(where=None, via=how.via or binding.target)
-        return [Claim(argument, w, new) for argument, w in passed if argument is not None]
+        return [MappingClaim(argument, w, new) for argument, w in passed if argument is not None]
 
-    def _changed(self, item: Item, how: Application) -> list[Claim]:
+    def _changed(self, item: Item, how: Application) -> list[MappingClaim]:
         """One change of a mapping that is an environment."""
         op = item.op if how.op == "set" else how.op
         how = how._replace(op=op)
         if item.key is None:
-            return [Claim(item.value, item.where, how)] if item.value is not None else []
+            return [MappingClaim(item.value, item.where, how)] if item.value is not None else []
         value = item.value if isinstance(item.value, ast.expr) else item.key
         if self.emit.values.text(item.key, item.where) is None:
             return self.mappings.looped(item.key, value, item.where, how)
-        self._pair(Pair(item.key, value, self.emit.code.span(item.whole)), item.where, how)
+        self._pair(MappingPair(item.key, value, self.emit.code.span(item.whole)), item.where, how)
         return []
 
-    def _call(self, node: ast.Call, where: Where, how: Application) -> list[Claim]:
+    def _call(self, node: ast.Call, where: Where, how: Application) -> list[MappingClaim]:
         """`dict(...)`, a copy, a call of one of the file's own functions, a dataclass field."""
         dotted = self.emit.names.resolve(node.func, where) or ""
         function = self.emit.names.function(dotted)
         if function is not None:
-            return [Claim(value, place, how) for value, place in function.returns]
+            return [MappingClaim(value, place, how) for value, place in function.returns]
         if dotted == "dict":
-            return [Claim(argument, where, how) for argument in (*node.args, *node.keywords)]
+            return [MappingClaim(argument, where, how) for argument in (*node.args, *node.keywords)]
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
-            return [Claim(node.func.value, where, how)]
+            return [MappingClaim(node.func.value, where, how)]
         last = dotted.rsplit(".", 1)[-1]
         if last in WRAPPERS or (how.sure and says_environment(last)):
-            return [Claim(argument, where, how) for argument in node.args]
-        return [Claim(k.value, where, how) for k in node.keywords if k.arg == "default_factory"]
+            return [MappingClaim(argument, where, how) for argument in node.args]
+        return [MappingClaim(k.value, where, how) for k in node.keywords if k.arg == "default_factory"]
 
     def _sequence(self, node: ast.List | ast.Tuple | ast.Set, where: Where, how: Application) -> None:
         """`[("A", "1"), ...]`, or plain names where the loop gives all of them one value or forwards them."""
         for element in node.elts:
             span = self.emit.code.span(element)
             if isinstance(element, (ast.Tuple, ast.List)) and len(element.elts) == 2:
-                self._pair(Pair(element.elts[0], element.elts[1], span), where, how)
+                self._pair(MappingPair(element.elts[0], element.elts[1], span), where, how)
             elif how.value is not None and self._forwards(how.value, how.where or where):
                 self._forwarded(element, span, where, how)
             elif how.value is not None:
-                self._pair(Pair(element, how.value, span), where, how)
+                self._pair(MappingPair(element, how.value, span), where, how)
 
     def _forwarded(self, element: ast.expr, span: tuple[int, int], where: Where, how: Application) -> None:
         name = self.emit.values.text(element, where)
         if name and is_capitals(name) and how.channel != "python-environ":
-            given = Given("pass", name, Value("unknown"), how.channel, how.via, how.guarded, element)
+            given = GivenValue("pass", name, Value("unknown"), how.channel, how.via, how.guarded, element)
             self.emit.setting(given, span, where, how.where)
 
     def _forwards(self, value: ast.expr, where: Where) -> bool:
@@ -233,13 +233,13 @@ class Settler:
             return self.emit.names.resolve(value.func, where) in ("os.environ.get", "os.getenv")
         return False
 
-    def _comprehension(self, node: ast.DictComp, where: Where, how: Application) -> list[Claim]:
+    def _comprehension(self, node: ast.DictComp, where: Where, how: Application) -> list[MappingClaim]:
         """`{k: os.environ[k] for k in NAMES}` and `{k: str(v) for k, v in mapping.items()}`."""
         over = node.generators[0].iter
         mapping = items_of(over)
         if mapping is not None:
-            return [Claim(mapping, where, how)]
-        return [Claim(over, where, how._replace(value=node.value, where=how.where or where))]
+            return [MappingClaim(mapping, where, how)]
+        return [MappingClaim(over, where, how._replace(value=node.value, where=how.where or where))]
 
     def _setter(self, name: str, setter: Setter, call: ast.Call, where: Where) -> None:
         """A call of a function that sets the variable it is given the name of."""

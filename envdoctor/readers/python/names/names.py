@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from envdoctor.readers.python.names.scopes import Binding, Outline, Scope, Where
+from envdoctor.readers.python.names.scopes import FileOutline, NameBinding, PythonScope, Where
 
 DEPTH = 8
 """Assignments that are followed from one name to the next."""
@@ -28,9 +28,9 @@ class Names:
 
     __slots__ = ("_cache", "outline")
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: FileOutline) -> None:
         self.outline = outline
-        self._cache: dict[tuple[Scope, str], str | None] = {}
+        self._cache: dict[tuple[PythonScope, str], str | None] = {}
 
     def resolve(self, node: ast.AST, where: Where, depth: int = DEPTH) -> str | None:
         """The dotted name of an expression, or None where it is none or cannot be told."""
@@ -90,7 +90,7 @@ class Names:
         bindings = owner.table.get(f"self.{attribute}") or owner.table.get(attribute)
         return self._binding(latest(owner, bindings, where), depth) if bindings else None
 
-    def _binding(self, binding: Binding, depth: int) -> str | None:
+    def _binding(self, binding: NameBinding, depth: int) -> str | None:
         if binding.kind == "import":
             return binding.target
         if binding.kind == "definition":
@@ -99,7 +99,7 @@ class Names:
             return None
         return self.resolve(binding.node, binding.where, depth - 1)
 
-    def function(self, dotted: str | None) -> Scope | None:
+    def function(self, dotted: str | None) -> PythonScope | None:
         """The scope of one of the file's own functions, by its dotted name."""
         if not dotted or dotted[0] != ".":
             return None
@@ -107,7 +107,7 @@ class Names:
         return scope if scope is not None and scope.kind == "function" else None
 
 
-def latest(home: Scope, bindings: list[Binding], where: Where) -> Binding:
+def latest(home: PythonScope, bindings: list[NameBinding], where: Where) -> NameBinding:
     """Of several bindings the last one before a use in the same scope; elsewhere the last one of all."""
     if where.block.scope is home:
         before = [b for b in bindings if b.where.position < where.position]

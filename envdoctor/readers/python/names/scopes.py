@@ -28,7 +28,7 @@ class Where(NamedTuple):
     position: int
 
 
-class Binding(NamedTuple):
+class NameBinding(NamedTuple):
     """One thing that a name is bound to.
 
     import: `target` is the dotted name. value: `node` is the expression. definition: `target` is the qualified name.
@@ -41,43 +41,45 @@ class Binding(NamedTuple):
     node: ast.AST | None = None
 
 
-class Scope:
+class PythonScope:
     """A module, function or class, what its names are bound to, and what a function returns."""
 
     __slots__ = ("_fact", "kind", "module_names", "name", "parameters", "parent", "returns", "table")
 
-    def __init__(self, name: str, kind: Literal["module", "function", "class"], parent: Scope | None = None) -> None:
+    def __init__(
+        self, name: str, kind: Literal["module", "function", "class"], parent: PythonScope | None = None
+    ) -> None:
         self.name = name
         self.kind = kind
         self.parent = parent
-        self.table: dict[str, list[Binding]] = {}
+        self.table: dict[str, list[NameBinding]] = {}
         self.module_names: set[str] = set()
         self.returns: list[tuple[ast.expr, Where]] = []
         self.parameters: tuple[str, ...] = ()
         self._fact: ScopeFact | None = None
 
-    def owner(self) -> Scope | None:
+    def owner(self) -> PythonScope | None:
         """The class whose method this is, or which this is."""
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         while scope is not None and scope.kind != "class":
             scope = scope.parent
         return scope
 
-    def module(self) -> Scope:
+    def module(self) -> PythonScope:
         """The module that this is part of."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
-    def bind(self, name: str, binding: Binding) -> None:
+    def bind(self, name: str, binding: NameBinding) -> None:
         """Note one more thing that a name is bound to."""
         home = self.module() if name in self.module_names else self
         home.table.setdefault(name, []).append(binding)
 
-    def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
+    def find(self, name: str) -> tuple[PythonScope, list[NameBinding]] | None:
         """The scope that a name belongs to when it is used here, as Python looks it up, and its bindings."""
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         while scope is not None:
             if name in scope.table and (scope is self or scope.kind != "class"):
                 return scope, scope.table[name]
@@ -101,7 +103,7 @@ class Block:
 
     def __init__(
         self,
-        scope: Scope,
+        scope: PythonScope,
         parent: Block | None = None,
         id: str = "",  # noqa: A002
         arm: str = "",
@@ -131,16 +133,16 @@ class Block:
         return " ".join(text.split())[:CONDITION_LENGTH]
 
 
-class Outline:
+class FileOutline:
     """All statements of a file in source order, its scopes by qualified name, and the top-level modules it imports."""
 
     __slots__ = ("code", "functions", "imported", "module", "statements")
 
-    def __init__(self, code: Code, module: Scope) -> None:
+    def __init__(self, code: Code, module: PythonScope) -> None:
         self.code = code
         self.module = module
         self.statements: list[tuple[ast.stmt, Where]] = []
-        self.functions: dict[str, Scope] = {}
+        self.functions: dict[str, PythonScope] = {}
         self.imported: set[str] = set()
 
     def release(self) -> None:
@@ -152,9 +154,9 @@ class Outline:
         self.statements.clear()
 
 
-def outline(tree: ast.Module, code: Code) -> Outline:
+def outline(tree: ast.Module, code: Code) -> FileOutline:
     """The statements of a file with their blocks, and the names they bind."""
-    result = Outline(code, Scope("", "module"))
+    result = FileOutline(code, PythonScope("", "module"))
     walker = _Outliner(result)
     walker.push(tree.body, Block(result.module))
     walker.run()
@@ -166,7 +168,7 @@ class _Outliner:
 
     __slots__ = ("chains", "result", "stack")
 
-    def __init__(self, result: Outline) -> None:
+    def __init__(self, result: FileOutline) -> None:
         self.result = result
         self.stack: list[tuple[ast.stmt, Block]] = []
         self.chains: dict[int, tuple[Block, str, int]] = {}
@@ -187,8 +189,8 @@ class _Outliner:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, where: Where) -> None:
         scope = where.block.scope
         name = f"{scope.name}.{node.name}" if scope.name else node.name
-        scope.bind(node.name, Binding("definition", where, name, node))
-        inner = Scope(name, "function", scope)
+        scope.bind(node.name, NameBinding("definition", where, name, node))
+        inner = PythonScope(name, "function", scope)
         self.result.functions.setdefault(name, inner)
         inner.parameters = _bind_parameters(inner, node.args, where)
         self.push(node.body, Block(inner, where.block))
@@ -196,8 +198,8 @@ class _Outliner:
     def class_(self, node: ast.ClassDef, where: Where) -> None:
         scope = where.block.scope
         name = f"{scope.name}.{node.name}" if scope.name else node.name
-        scope.bind(node.name, Binding("definition", where, name, node))
-        inner = Scope(name, "class", scope)
+        scope.bind(node.name, NameBinding("definition", where, name, node))
+        inner = PythonScope(name, "class", scope)
         self.result.functions.setdefault(name, inner)
         self.push(node.body, Block(inner, where.block))
 
@@ -219,7 +221,7 @@ class _Outliner:
 
     def for_(self, node: ast.For | ast.AsyncFor, where: Where) -> None:
         block = where.block
-        _bind_all(block.scope, node.target, Binding("loop", where, node=node))
+        _bind_all(block.scope, node.target, NameBinding("loop", where, node=node))
         self.push(node.orelse, block)
         self.push(node.body, Block(block.scope, block, _id(node), "loop", [node.iter]))
 
@@ -243,7 +245,7 @@ class _Outliner:
         self.push(node.orelse, Block(block.scope, block, f"{id_}!", "else"))
         for number, handler in reversed(list(enumerate(node.handlers))):
             if handler.name:
-                block.scope.bind(handler.name, Binding("other", where))
+                block.scope.bind(handler.name, NameBinding("other", where))
             condition = [handler.type] if handler.type else ""
             self.push(handler.body, Block(block.scope, block, f"{id_}!", f"except {number}", condition))
         self.push(node.body, Block(block.scope, block, id_, "try"))
@@ -255,23 +257,23 @@ class _Outliner:
             self.push(case.body, Block(block.scope, block, id_, f"case {number}", pattern))
             for part in ast.walk(case.pattern):
                 if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-                    block.scope.bind(part.name, Binding("other", where))
+                    block.scope.bind(part.name, NameBinding("other", where))
 
     def import_(self, node: ast.Import, where: Where) -> None:
         for alias in node.names:
             self.result.imported.add(alias.name.split(".", 1)[0])
             if alias.asname:
-                where.block.scope.bind(alias.asname, Binding("import", where, alias.name))
+                where.block.scope.bind(alias.asname, NameBinding("import", where, alias.name))
             else:
                 top = alias.name.split(".", 1)[0]
-                where.block.scope.bind(top, Binding("import", where, top))
+                where.block.scope.bind(top, NameBinding("import", where, top))
 
     def import_from(self, node: ast.ImportFrom, where: Where) -> None:
         prefix = import_prefix(node)
         self.result.imported.add(prefix.split(".", 1)[0])
         for alias in node.names:
             if alias.name != "*":
-                where.block.scope.bind(alias.asname or alias.name, Binding("import", where, prefix + alias.name))
+                where.block.scope.bind(alias.asname or alias.name, NameBinding("import", where, prefix + alias.name))
 
     def assign(self, node: ast.Assign, where: Where) -> None:
         for target in node.targets:
@@ -283,7 +285,7 @@ class _Outliner:
 
     def augmented(self, node: ast.AugAssign, where: Where) -> None:
         if isinstance(node.target, ast.Name):
-            where.block.scope.bind(node.target.id, Binding("other", where, node=node))
+            where.block.scope.bind(node.target.id, NameBinding("other", where, node=node))
 
     def global_(self, node: ast.Global, where: Where) -> None:
         where.block.scope.module_names.update(node.names)
@@ -303,37 +305,37 @@ def _id(node: ast.stmt) -> str:
     return f"{node.lineno}:{node.col_offset}"
 
 
-def _bind_parameters(scope: Scope, arguments: ast.arguments, where: Where) -> tuple[str, ...]:
+def _bind_parameters(scope: PythonScope, arguments: ast.arguments, where: Where) -> tuple[str, ...]:
     """Bind the parameters of a function; returns their names in order, positional ones first."""
     positional = [*arguments.posonlyargs, *arguments.args]
     missing: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
     named = [*positional, *arguments.kwonlyargs]
     for argument, default in zip(named, defaults, strict=False):
-        scope.bind(argument.arg, Binding("parameter", where, scope.name, default))
+        scope.bind(argument.arg, NameBinding("parameter", where, scope.name, default))
     for star in (arguments.vararg, arguments.kwarg):
         if star is not None:
-            scope.bind(star.arg, Binding("other", where))
+            scope.bind(star.arg, NameBinding("other", where))
     return tuple(argument.arg for argument in named)
 
 
-def _bind_target(scope: Scope, target: ast.expr, value: ast.expr, where: Where) -> None:
+def _bind_target(scope: PythonScope, target: ast.expr, value: ast.expr, where: Where) -> None:
     """Bind what stands left of `=`; tuples of the same length are taken apart."""
     if isinstance(target, ast.Name):
-        scope.bind(target.id, Binding("value", where, node=value))
+        scope.bind(target.id, NameBinding("value", where, node=value))
     elif isinstance(target, ast.Attribute):
         owner = scope.owner()
         if owner is not None and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
-            owner.bind(f"self.{target.attr}", Binding("value", where, node=value))
+            owner.bind(f"self.{target.attr}", NameBinding("value", where, node=value))
     elif isinstance(target, (ast.Tuple, ast.List)):
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
             for part, given in zip(target.elts, value.elts, strict=True):
                 _bind_target(scope, part, given, where)
         else:
-            _bind_all(scope, target, Binding("other", where))
+            _bind_all(scope, target, NameBinding("other", where))
 
 
-def _bind_all(scope: Scope, target: ast.expr, binding: Binding) -> None:
+def _bind_all(scope: PythonScope, target: ast.expr, binding: NameBinding) -> None:
     """Bind every name in a target to the same thing."""
     for part in ast.walk(target):
         if isinstance(part, ast.Name):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from envdoctor.core.facts import Value
 from envdoctor.readers.python.names.code import Code
 from envdoctor.readers.python.names.names import Names
-from envdoctor.readers.python.names.scopes import Binding, Where
+from envdoctor.readers.python.names.scopes import NameBinding, Where
 from envdoctor.readers.python.names.words import says_reader
 
 SHOWN = 500
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-class Read(NamedTuple):
+class ReadName(NamedTuple):
     """A read of one environment variable: its name and the value it falls back to."""
 
     name: str
@@ -76,12 +76,12 @@ class Values:
         binding = self.binding(node, where)
         return binding.node if binding and binding.kind == "value" and isinstance(binding.node, ast.expr) else None
 
-    def binding(self, node: ast.AST, where: Where) -> Binding | None:
+    def binding(self, node: ast.AST, where: Where) -> NameBinding | None:
         """The only binding of a name, or of an attribute of `self` or of one of the file's own classes."""
         bindings = self.bindings(node, where)
         return bindings[0] if len(bindings) == 1 else None
 
-    def bindings(self, node: ast.AST, where: Where) -> list[Binding]:
+    def bindings(self, node: ast.AST, where: Where) -> list[NameBinding]:
         """All bindings of a name, or of an attribute of `self` or of one of the file's own classes."""
         if isinstance(node, ast.Name):
             found = where.block.scope.find(node.id)
@@ -95,30 +95,30 @@ class Values:
         scope = self.names.outline.functions.get(dotted[1:]) if dotted and dotted[0] == "." else None
         return scope.table.get(node.attr, []) if scope is not None and scope.kind == "class" else []
 
-    def read(self, node: ast.AST | None, where: Where) -> Read | None:
+    def read(self, node: ast.AST | None, where: Where) -> ReadName | None:
         """The variable that an expression reads: `os.environ["A"]`, `os.environ.get("A")`, `os.getenv("A")`."""
         if isinstance(node, ast.Subscript):
             if self.names.resolve(node.value, where) != "os.environ":
                 return None
             name = self.text(node.slice, where)
-            return Read(name, None) if name else None
+            return ReadName(name, None) if name else None
         if not isinstance(node, ast.Call) or not node.args or self.names.resolve(node.func, where) not in READS:
             return None
         name = self.text(node.args[0], where)
         default = node.args[1] if len(node.args) > 1 else _keyword(node, "default")
-        return Read(name, default) if name else None
+        return ReadName(name, default) if name else None
 
-    def read_under(self, name: str, node: ast.AST, where: Where) -> Read | None:
+    def read_under(self, name: str, node: ast.AST, where: Where) -> ReadName | None:
         """A read of the variable `name`, also `os.environ.get(name) or "1"` and by a helper that says that it reads."""
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and len(node.values) == 2:
             read = self.read_under(name, node.values[0], where)
-            return Read(name, node.values[1]) if read is not None else None
+            return ReadName(name, node.values[1]) if read is not None else None
         if isinstance(node, ast.Call) and len(node.args) == 1 and getattr(node.func, "id", "") in CONVERSIONS:
             return self.read_under(name, node.args[0], where)
         read = self.read(node, where)
         if read is None and isinstance(node, ast.Call) and node.args and says_reader(_called(node.func)):
             default = node.args[1] if len(node.args) > 1 else None
-            read = Read(name, default) if self.text(node.args[0], where) == name else None
+            read = ReadName(name, default) if self.text(node.args[0], where) == name else None
         return read if read is not None and read.name == name else None
 
     def _constant(self, node: ast.Constant, where: Where, depth: int) -> Part:

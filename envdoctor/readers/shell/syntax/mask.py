@@ -51,7 +51,7 @@ _BLANK_CARRIAGE = regex(r"\r(?=\n|\Z)")
 
 
 @dataclass(slots=True)
-class Masked:
+class MaskedScript:
     """`data` for the parser; `holes` are the spans of templates and placeholders, whose value nobody can tell.
 
     `careful` is the text before the ends of lines of assignments were marked, where they were: inside an array that
@@ -74,7 +74,7 @@ class Masked:
         return at >= 0 and self.holes[at][1] > start
 
 
-def mask(text: str) -> Masked:
+def mask(text: str) -> MaskedScript:
     """Shell text as bytes of the same length."""
     holes: list[tuple[int, int]] = []
     branches: list[tuple[int, int, Branch]] = []
@@ -89,7 +89,7 @@ def mask(text: str) -> Masked:
         text = _PLACEHOLDER.sub(_filler, text)
     careful = _simplified(_without_heredocs(text) if "<<" in text else text)
     marked = _with_line_ends(careful)
-    return Masked(marked.encode(), None if marked is careful else careful.encode(), sorted(holes), branches)
+    return MaskedScript(marked.encode(), None if marked is careful else careful.encode(), sorted(holes), branches)
 
 
 def _without_heredocs(text: str) -> str:
