@@ -17,7 +17,7 @@ except ImportError:
 SETTLED = 2_000_000_000
 """Nanoseconds after which a change shows in the times of a file on any file system."""
 Note = tuple[str, str, str, str]
-"""A kind, a path, and what was seen there: see `Journal`."""
+"""A kind, a path, and what was seen there: see `DependencyLog`."""
 
 
 def digest(data: bytes) -> str:
@@ -34,7 +34,7 @@ def status_of(path: str) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {status.st_mode:o}"
 
 
-class Journal:
+class DependencyLog:
     """The notes of one scan, each made once.
 
     `content`: status and hash of a file that was read. `file`: whether a path is a file. `there`: whether there is
@@ -76,8 +76,8 @@ class Journal:
         return any(int(changed) > self._start - SETTLED for changed in times)
 
 
-current: Journal | None = None
-"""The journal of the scan that runs, where one is kept."""
+current: DependencyLog | None = None
+"""The log of the scan that runs, where one is kept."""
 
 
 def note_content(path: str, status: str, data: bytes | None) -> None:

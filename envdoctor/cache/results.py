@@ -1,8 +1,9 @@
 """Answers of earlier scans, given again for as long as nothing that they were made from has changed.
 
-An answer is kept in a file of the user's cache folder: what the scan printed, its exit status, and its journal. It
-holds where every note of the journal still does, for the same command line, folder, version and rules. Files whose
-times changed are compared by their content. Whatever is wrong with the folder or a file in it, the answer is made anew.
+An answer is kept in a file of the user's cache folder: what the scan printed, its exit status, and the log of what it
+depended on. It holds where every note of that log still does, for the same command line, folder, version and rules.
+Files whose times changed are compared by their content. Whatever is wrong with the folder or a file in it, the answer
+is made anew.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 import envdoctor
 from envdoctor.cache import dependency_log
-from envdoctor.cache.dependency_log import Journal, digest, status_of
+from envdoctor.cache.dependency_log import DependencyLog, digest, status_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,13 +153,13 @@ def _same_content(path: str, seen: str, hashed: str) -> bool:
         return False
 
 
-def may_write(path: str, notes: Journal) -> bool:
+def may_write(path: str, notes: DependencyLog) -> bool:
     """Whether the cache is no part of what was scanned, and nothing was done in a hurry."""
     listed = [note[1] for note in notes.notes.values() if note[0] in ("git", "folder")]
     return not notes.hurried and not any(path.startswith(f"{folder.rstrip('/')}/") for folder in listed)
 
 
-def save(path: str, answer: Answer, notes: Journal) -> None:
+def save(path: str, answer: Answer, notes: DependencyLog) -> None:
     """Keep an answer whose notes are complete."""
     if not notes.complete:
         return

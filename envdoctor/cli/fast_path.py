@@ -11,7 +11,7 @@ import os
 import sys
 
 from envdoctor.cache import dependency_log, results
-from envdoctor.cache.dependency_log import Journal
+from envdoctor.cache.dependency_log import DependencyLog
 from envdoctor.project.git import Listing
 
 TYPE_CHECKING = False
@@ -207,7 +207,7 @@ def _made(path: str, signature: str, run: Callable[[], int]) -> int:
 
     where = f"{signature} {os.getcwd()} {sys.implementation.cache_tag}".encode("utf-8", "surrogateescape")
     facts = facts_cache.current = facts_cache.Store(f"{path.rpartition('/')[0]}/facts-{dependency_log.digest(where)}")
-    notes = dependency_log.current = Journal()
+    notes = dependency_log.current = DependencyLog()
     sys.stdout = out = _Copied(sys.stdout)
     try:
         status = run()

@@ -17,7 +17,7 @@ from envdoctor.node.live.progress import progress
 from envdoctor.node.live.run import LiveRequest, examine_node
 from envdoctor.project import config as configuration
 from envdoctor.reports.base import tell
-from envdoctor.reports.node.formats import FORMATS, sheet_report
+from envdoctor.reports.node.formats import FORMATS, node_format
 
 DESCRIPTION = """
 Examines this node: driver, ROCm and CUDA, GPUs and their links, the collectives library that torch really loads,
@@ -119,7 +119,7 @@ def _write(arguments: argparse.Namespace, examination: Examination) -> None:
     for error in examination.errors:
         tell(error)
     encoding = (sys.stdout.encoding or "ascii") if arguments.output is None else "utf-8"
-    report = sheet_report(
+    report = node_format(
         arguments.format, colour=arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ,
         details=arguments.details, hints=arguments.hints, ascii_only=not encoding.lower().startswith("utf"),
     )  # fmt: skip

@@ -16,8 +16,8 @@ from envdoctor.node.probes.base import ProbeStatus
 from envdoctor.node.probes.keys import KEYS
 from envdoctor.node.probes.node import AFTER, BEFORE
 from envdoctor.reports.findings.markdown import escaped, fenced
-from envdoctor.reports.node.base import PROBE_OF_KEY, SECTIONS, mark_of, probe_of, sheet_of
-from envdoctor.reports.node.formats import FORMATS, sheet_report
+from envdoctor.reports.node.base import PROBE_OF_KEY, SECTIONS, mark_of, node_report, probe_of
+from envdoctor.reports.node.formats import FORMATS, node_format
 from envdoctor.reports.node.json import examination_json
 from envdoctor.reports.node.lines import SAY
 
@@ -30,7 +30,7 @@ def finding(severity: Severity, name: str = "no-gpu", path: str = "/x") -> Findi
 
 
 def render(examination: Examination, form: str, **how: bool) -> str:
-    return sheet_report(form, **how).render(examination)
+    return node_format(form, **how).render(examination)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_every_observation_stands_somewhere(name: str) -> None:
     examination = judged(NODES / name)
     shown = {name for _, names in SECTIONS for name in names}
     assert {probe_of(o) for o in examination.node.facts.observations} <= shown
-    sheet = sheet_of(examination, details=True)
+    sheet = node_report(examination, details=True)
     facts = sum(len(line.facts) for section in sheet.sections for line in section.lines)
     assert facts == len(examination.node.facts.observations)
 
@@ -93,7 +93,7 @@ def test_every_node_in_every_format(name: str, form: str) -> None:
 
 
 def test_findings_mark_their_lines() -> None:
-    sheet = sheet_of(judged(NODES / H100))
+    sheet = node_report(judged(NODES / H100))
     marks = {line.label: line.mark for section in sheet.sections for line in section.lines}
     assert marks["environment"] == "error"
     assert marks["collectives library"] == "warning"
@@ -104,23 +104,23 @@ def test_findings_mark_their_lines() -> None:
 
 def test_a_setting_of_a_conf_file_marks_the_conf_files(tmp_path: Path) -> None:
     folder = edited(H100, tmp_path, [{"file": "root/etc/nccl.conf", "code": "NCCL_DETERMINISTIC=1\n"}])
-    sheet = sheet_of(judged(folder))
+    sheet = node_report(judged(folder))
     (line,) = [line for section in sheet.sections for line in section.lines if line.label == "conf files"]
     assert line.mark == "error"
     assert "ghost-variable" in {f.name for f in line.findings}
 
 
 def test_what_is_hidden_is_counted() -> None:
-    sheet = sheet_of(judged(NODES / H100))
+    sheet = node_report(judged(NODES / H100))
     assert sheet.closing == "5 findings (1 error, 4 warnings); 2 hints not shown (--hints)"
-    assert sheet_of(judged(NODES / H100), hints=True).closing == "7 findings (1 error, 4 warnings, 2 hints)"
-    assert sheet_of(judged(NODES / HEALTHY)).closing == "No findings"
+    assert node_report(judged(NODES / H100), hints=True).closing == "7 findings (1 error, 4 warnings, 2 hints)"
+    assert node_report(judged(NODES / HEALTHY)).closing == "No findings"
     assert any("--details names them" in note for note in sheet.notes)
-    assert not any("--details" in note for note in sheet_of(judged(NODES / H100), details=True).notes)
+    assert not any("--details" in note for note in node_report(judged(NODES / H100), details=True).notes)
 
 
 def test_lines_in_words() -> None:
-    sheet = sheet_of(judged(NODES / CONTAINER))
+    sheet = node_report(judged(NODES / CONTAINER))
     lines = {line.label: line.text for section in sheet.sections for line in section.lines}
     assert lines["container"] == "inside a container (docker)"
     assert lines["shared memory"] == "/dev/shm has 64 MiB"
@@ -132,7 +132,7 @@ def test_lines_in_words() -> None:
 
 
 def test_a_driver_without_a_version() -> None:
-    sheet = sheet_of(judged(NODES / "rocm-wheels-no-opt-rocm"))
+    sheet = node_report(judged(NODES / "rocm-wheels-no-opt-rocm"))
     lines = {line.label: line.text for section in sheet.sections for line in section.lines}
     assert lines["driver"] == "amdgpu of the kernel itself (6.8.0-60-generic), which has no version"
 
@@ -230,6 +230,6 @@ def test_colour_only_where_it_is_asked_for() -> None:
 def test_a_note_of_several_lines_keeps_them(name: str) -> None:
     examination = judged(NODES / "recorded-h200-2gpu-nccl-2.28")
     examination.smoke = "user     A  A\npinned   A  B"
-    text = sheet_report(name).render(examination)
+    text = node_format(name).render(examination)
     assert "user     A  A\n" in text
     assert "pinned   A  B" in text

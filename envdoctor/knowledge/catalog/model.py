@@ -1,7 +1,7 @@
 """What is known of every environment variable: who reads it, since when, which values, and when it takes effect.
 
 The knowledge stands in `rules/catalog/*.toml`, one file per library or family, each variable in one file only.
-Shape of a file (every table is optional; `catalog_schema` checks it and refuses unknown keys):
+Shape of a file (every table is optional; `schema` checks it and refuses unknown keys):
 
 ```toml
 [library.nccl]                    # a library that reads variables
@@ -67,7 +67,7 @@ Status = Literal["real", "ghost", "documented-only", "deprecated", "build-time",
 Verdict = Literal["refused", "ignored", "replaced", "misread"]
 CONDITIONS = ("values", "matches", "unknown_word", "not_integer", "trailing_text", "outside", "above", "below",
               "not_multiple_of", "empty")  # fmt: skip
-"""What can be wrong with the text of a value; `catalog_values` says exactly when each holds."""
+"""What can be wrong with the text of a value; `values` says exactly when each holds."""
 
 
 class CatalogError(UserError):

@@ -202,7 +202,7 @@ def _build(paths: list[Path]) -> dict[str, Any]:
 
 
 def table_from(data: Mapping[str, Any]) -> TargetTable:
-    """A table from what `targets_data.build` made."""
+    """A table from what `data.build` made."""
     ranks = {entry["name"]: (rank, entry["kind"] == "plain") for rank, entry in enumerate(data["order"])}
     hints = tuple(Hint(entry, *ranks[entry["order"]]) for entry in data["hints"])
     kinds = []

@@ -1,7 +1,7 @@
 """Walks the syntax tree of a script in source order, with an explicit stack, and states facts on the way.
 
-Structure is here: scopes, branches, where output goes. What a command means stands in `shell_commands`, what an
-assignment means in `shell_assignments`.
+Structure is here: scopes, branches, where output goes. What a command means stands in `commands`, what an
+assignment means in `assignments`.
 """
 
 from __future__ import annotations

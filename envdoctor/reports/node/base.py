@@ -1,6 +1,6 @@
-"""The doctor's sheet of a node: sections, one line a probe with a mark, and what stands behind each line.
+"""The report of a node: sections, one line a probe with a mark, and what stands behind each line.
 
-This module decides what is said; `sheet_text`, `sheet_markdown`, `sheet_html` and `sheet_json` decide how it looks.
+This module decides what is said; `text`, `markdown`, `html` and `json` decide how it looks.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class NodeReport:
     closing: str
 
 
-def sheet_of(examination: Examination, *, details: bool = False, hints: bool = False) -> NodeReport:
+def node_report(examination: Examination, *, details: bool = False, hints: bool = False) -> NodeReport:
     """What the sheet of an examination says. Without `details`, probes that found nothing to look at are left out."""
     node = examination.node
     lines = {probe.name: line_of(probe, examination) for probe in node.probes}

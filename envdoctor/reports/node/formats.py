@@ -24,7 +24,7 @@ class NodeFormat(Protocol):
         ...
 
 
-def sheet_report(name: str, *, colour: bool = False, details: bool = False, hints: bool = False,
+def node_format(name: str, *, colour: bool = False, details: bool = False, hints: bool = False,
                  ascii_only: bool = False) -> NodeFormat:  # fmt: skip
     """The report of a format. `details`: every fact with its place; `hints`: findings of severity info too."""
     module, cls = FORMATS[name].split(":")

@@ -8,7 +8,7 @@ from envdoctor.core.findings import Finding
 from envdoctor.core.numbers import counted
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.findings.html import POLICY, shown
-from envdoctor.reports.node.base import NodeReport, ReportLine, ReportSection, findings_lines, sheet_of
+from envdoctor.reports.node.base import NodeReport, ReportLine, ReportSection, findings_lines, node_report
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -34,7 +34,7 @@ class HtmlNodeReport:
 
     def render(self, examination: Examination) -> str:
         """The page. Facts and hints are always in it: facts are folded."""
-        return "\n".join(self._lines(sheet_of(examination, details=self.details, hints=True))) + "\n"
+        return "\n".join(self._lines(node_report(examination, details=self.details, hints=True))) + "\n"
 
     def _lines(self, sheet: NodeReport) -> Iterator[str]:
         yield "<!doctype html>"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envdoctor.core.findings import Finding
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.findings.markdown import escaped, fenced
-from envdoctor.reports.node.base import ReportSection, findings_lines, sheet_of
+from envdoctor.reports.node.base import ReportSection, findings_lines, node_report
 
 WORDS = {"ok": "ok", "info": "hint", "warning": "**warning**", "error": "**error**", "absent": "-", "failed": "failed"}
 
@@ -22,7 +22,7 @@ class MarkdownNodeReport:
 
     def render(self, examination: Examination) -> str:
         """Findings first, then the sections."""
-        sheet = sheet_of(examination, details=self.details, hints=self.hints)
+        sheet = node_report(examination, details=self.details, hints=self.hints)
         lines = [f"# {escaped(sheet.title)}", "", escaped(sheet.judged), "", escaped(sheet.closing), ""]
         if sheet.findings:
             lines += ["## Findings", ""]

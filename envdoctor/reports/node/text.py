@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from envdoctor.core.findings import Finding
 from envdoctor.node.live.examination import Examination
 from envdoctor.reports.base import printable
-from envdoctor.reports.node.base import Mark, NodeReport, ReportLine, findings_lines, sheet_of
+from envdoctor.reports.node.base import Mark, NodeReport, ReportLine, findings_lines, node_report
 
 WIDTH = 112
 MARKS: dict[Mark, tuple[str, str, str]] = {
@@ -28,7 +28,7 @@ class TextNodeReport:
 
     def render(self, examination: Examination) -> str:
         """Sections, picture, findings, notes, and one line that sums up."""
-        sheet = sheet_of(examination, details=self.details, hints=self.hints)
+        sheet = node_report(examination, details=self.details, hints=self.hints)
         return "\n".join(self._lines(sheet, examination)) + "\n"
 
     def _lines(self, sheet: NodeReport, examination: Examination) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 A dict is a setting only where something says that it is an environment. What says so for sure (applied to
 `os.environ`, passed as `env=`, standing under `env_vars`) is a claim; a name that says so is a suggestion. They are
-gathered here while a file is walked, and settled by `python_settle` when every use of a name has been seen.
+gathered here while a file is walked, and settled by `settle` when every use of a name has been seen.
 """
 
 from __future__ import annotations
