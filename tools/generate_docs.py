@@ -9,6 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from limits import architecture_page
 from parameter_docs import parameter_lines
 
 from envdoctor.knowledge.catalog.load import load_catalog
@@ -227,6 +228,7 @@ def pages() -> dict[Path, str]:
     found[ROOT / "docs" / "own-rules.md"] = own_rules_page(rules)
     found[ROOT / "docs" / "variables.md"] = variable_index()
     found[ROOT / "docs" / "launchers.md"] = launcher_page()
+    found[ROOT / "docs" / "architecture.md"] = architecture_page()
     names = {rule.name for rule in rules}
     found[ROOT / "docs" / "claims.md"] = claims_page(load_claims(), "en", names)
     found[ROOT / "docs" / "claims.zh.md"] = claims_page(load_claims(), "zh", names)
