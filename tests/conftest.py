@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import recorded
 
 from envdoctor.internal_errors import InternalErrors
 
@@ -23,6 +24,14 @@ def no_internal_error(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     monkeypatch.setattr(InternalErrors, "add", add)
     yield
     assert not met or request.node.get_closest_marker("internal_errors"), met
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorded_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where recorded nodes are unpacked when a test asks for one. All tests share them, so that none may write there."""
+    recorded.unpack_below(tmp_path_factory.mktemp("nodes"))
+    yield
+    assert not recorded.written_into(), "a test wrote into the folder of a recorded node; recorded.copy_of gives a copy"
 
 
 @pytest.fixture

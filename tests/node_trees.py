@@ -6,12 +6,11 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from recorded import copy_of
+
 from envdoctor.findings import Finding
 from envdoctor.live.examination import Examination
 from envdoctor.live.run import Request, examine_node
-
-NODES = Path(__file__).parent / "nodes"
-NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())
 
 Edit = Mapping[str, str]
 """`file` is a path in the folder of a recorded node, `code` its new content; with `replace`, `code` takes the place of
@@ -20,8 +19,7 @@ that text; with `without`, lines that hold that text go; with `remove`, the file
 
 def edited(name: str, to: Path, edits: Iterable[Edit] = ()) -> Path:
     """A copy of a recorded node below `to`, with edits. What is to be replaced must be there."""
-    folder = to / name
-    shutil.copytree(NODES / name, folder, symlinks=True)
+    folder = copy_of(name, to)
     for edit in edits:
         path = folder / edit["file"]
         if "remove" in edit:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomli
+from recorded import told
 
 from envdoctor.probes.base import Depth, Facts, View
 from envdoctor.probes.files import NodeFiles
@@ -15,8 +15,6 @@ from envdoctor.probes.node import examine
 from envdoctor.probes.runner import MISSING, CommandResult, RecordedRunner
 from envdoctor.probes.sheet import Node
 
-NODES = Path(__file__).parent.parent / "nodes"
-NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())
 NOT_FACTS = {"name", "summary", "recorded", "expect"}
 """Keys of node.toml that say something about the recording and not about the node."""
 
@@ -86,7 +84,6 @@ def examined(folder: Path, depth: Depth = "torch", **more: Any) -> Node:
     return examine(folder / "root", RecordedRunner(folder / "commands"), depth, **more)
 
 
-def expected(folder: Path) -> dict[str, Any]:
+def expected(name: str) -> dict[str, Any]:
     """The facts of a recorded node's node.toml."""
-    told = tomli.loads((folder / "node.toml").read_text())
-    return {key: value for key, value in told.items() if key not in NOT_FACTS}
+    return {key: value for key, value in told(name).items() if key not in NOT_FACTS}
