@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 import recorded
+from hypothesis import HealthCheck, settings
 
 from envdoctor.internal_errors import InternalErrors
+
+# A machine that is busy is no failure: no example has a deadline, and slowness of drawing them fails nothing either.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

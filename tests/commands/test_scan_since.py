@@ -138,7 +138,7 @@ def test_fixes_and_since(tree: Tree) -> None:
 TEXT = st.lists(st.sampled_from(["a", "b", "++ x", "-- x", "+++ b/z", "@@ -1 +1 @@", ""]), max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(TEXT, TEXT)
 def test_changed_lines_are_those_that_a_comparison_of_lines_finds(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], after: list[str]

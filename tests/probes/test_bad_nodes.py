@@ -207,7 +207,7 @@ def test_no_permission_anywhere(tmp_path: Path) -> None:
     assert "limits|failed|/proc/self/limits: permission denied" in done.stdout
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_file_of_a_node_may_be_garbage(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """One file of a node holds random bytes: nothing raises, and no probe dies of a fault of its own."""

@@ -5,14 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from hypothesis import settings
-
 from envdoctor.facts import FileFacts, Place, Setting
 from envdoctor.readers import kind_of, read
 from envdoctor.source import Source
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")  # a machine that is busy is no failure of a reader
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
