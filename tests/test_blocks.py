@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import known_catalog
 
 from envdoctor import blocks
 from envdoctor.blocks import LEVELS, LevelError, allreduce_words, is_met, levels_from, load_levels
-from envdoctor.catalog import load_catalog
 from envdoctor.checks import verdicts
 from envdoctor.targets import UNKNOWN, parse_target
 
@@ -31,7 +31,7 @@ def lacking(level: str, target: str, settings: Mapping[str, str | None], calls: 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_line_is_read_on_its_target_and_the_block_closes_the_level(level: str, target: str) -> None:
-    catalog, where = load_catalog(), parse_target(target)
+    catalog, where = known_catalog(), parse_target(target)
     lines = ALL.block(level, where, "debug")
     for line in lines:
         verdict = verdicts.judge(line.name, catalog, where)

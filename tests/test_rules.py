@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from node_trees import edited, judged
+from node_trees import judged_with
+from support import known_catalog
 
 from envdoctor import rulebook
-from envdoctor.catalog import load_catalog
 from envdoctor.config import load
 from envdoctor.discovery import find
 from envdoctor.engine import Engine, one_fault_one_finding
@@ -25,7 +25,7 @@ NODE_EXAMPLES = [item for item in EVERY if item[2].node]
 
 def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | None]]:
     """(line, rule name, variable) for the example's own file."""
-    catalog = load_catalog()
+    catalog = known_catalog()
     triggers = {t.encode() for rule in BOOK for t in rule.triggers} | set(catalog.triggers())
     target = parse_target(example.target) if example.target else None
     project = Project(root, root, (), target, tuple(triggers))
@@ -52,8 +52,8 @@ def test_example(
     [(r, e) for r, _, e in NODE_EXAMPLES],
     ids=[f"{r.name}-{i}-{e.kind}" for r, i, e in NODE_EXAMPLES],
 )
-def test_node_example(rule: Rule, example: Example, tmp_path: Path) -> None:
-    examination = judged(edited(example.node, tmp_path, example.files), level=example.level or "auto")
+def test_node_example(rule: Rule, example: Example) -> None:
+    examination = judged_with(example.files, example.node, level=example.level or "auto")
     said = [f.message for f in examination.findings if f.name == rule.name]
     assert len(said) == len(example.expect), said
     assert all(any(expect["says"] in message for message in said) for expect in example.expect), said

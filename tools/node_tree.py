@@ -242,8 +242,14 @@ def write_folder(entries: Iterable[Entry], folder: Path) -> None:
     """Write entries below a folder that is new or empty. Raises `NodeTreeError` and `OSError`."""
     if folder.is_dir() and any(folder.iterdir()):
         raise NodeTreeError(f"{folder}: is not empty")
-    modes: dict[Path, int] = {folder: USUAL["folder"]}
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(USUAL["folder"])
+    write_entries(entries, folder)
+
+
+def write_entries(entries: Iterable[Entry], folder: Path) -> None:
+    """Write entries below a folder, where nothing may stand in their place yet. Raises `OSError`."""
+    modes: dict[Path, int] = {}
     for entry in entries:
         path = folder / entry.path
         make_folders(path if entry.kind == "folder" else path.parent, modes)
@@ -259,8 +265,8 @@ def write_folder(entries: Iterable[Entry], folder: Path) -> None:
 
 
 def make_folders(path: Path, modes: dict[Path, int]) -> None:
-    """Make a folder and those above it; `modes` holds what is made, outer ones first."""
-    if path not in modes:
+    """Make a folder and those above it that are not there; `modes` holds what is made, outer ones first."""
+    if path not in modes and not path.is_dir():
         make_folders(path.parent, modes)
         path.mkdir()
         modes[path] = USUAL["folder"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.catalog import load_catalog
+from support import known_catalog
+
 from envdoctor.discovery import find
 from envdoctor.engine import Engine
 from envdoctor.findings import Finding
@@ -20,7 +21,7 @@ def judged(
     root: Path, target: str = "", level: str = "auto", rules: tuple[str, ...] = CALL_RULES, hints: bool = False
 ) -> list[Finding]:
     """What the rules about calls say of the files under `root`, which has to be the current folder."""
-    catalog = load_catalog()
+    catalog = known_catalog()
     chosen = [BOOK.named(name) for name in rules]
     triggers = {t.encode() for rule in chosen for t in rule.triggers} | set(catalog.triggers())
     fixed = parse_target(target) if target else None

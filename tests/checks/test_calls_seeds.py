@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checks.call_lab import judged, lines
+from support import known_catalog
 
 Tree = Callable[[Mapping[str, str]], Path]
 HEAD = "import random\nimport numpy as np\nimport torch\n"
@@ -232,7 +233,6 @@ def test_a_library_is_not_blamed_for_what_its_user_leaves_out(tree: Tree, monkey
 
 
 def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    from envdoctor.catalog import load_catalog
     from envdoctor.engine import Engine
     from envdoctor.project import Project
     from envdoctor.rulebook import load_rulebook
@@ -241,9 +241,9 @@ def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch
                  "data.py": "import random\n\n\ndef load():\n    return random.random()\n"})  # fmt: skip
     monkeypatch.chdir(root)
     book = load_rulebook()
-    engine = Engine(Project(root, root), load_catalog(), book, [book.named("ED401")])
+    engine = Engine(Project(root, root), known_catalog(), book, [book.named("ED401")])
     assert [f.place.path for f in engine.judge(["train.py", "data.py"]).findings] == ["data.py"]
-    engine = Engine(Project(root, root), load_catalog(), book, [book.named("ED401")])
+    engine = Engine(Project(root, root), known_catalog(), book, [book.named("ED401")])
     assert engine.judge(["train.py"]).findings == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scanned import findings, said, write
+from support import known_catalog
 
 from envdoctor.checks.delivery_flags import flags_of, is_local, listed, names_hosts
 from envdoctor.facts import Launch, Place
@@ -389,13 +390,12 @@ def test_old_rccl_reads_nccl_conf(tmp_path: Path) -> None:
 def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
     from scanned import BOOK
 
-    from envdoctor.catalog import load_catalog
     from envdoctor.engine import Engine
     from envdoctor.project import Project
 
     root = write(tmp_path, {"run.sh": ". ./env.sh\ntorchrun train.py\n", "env.sh": "NCCL_ALGO=Ring\n"})
     project = Project(root, root, (), None, (b"",))
-    engine = Engine(project, load_catalog(), BOOK, [BOOK.named("not-exported")])
+    engine = Engine(project, known_catalog(), BOOK, [BOOK.named("not-exported")])
     assert engine.judge(["run.sh"]).findings == []
     assert [f.place.path for f in engine.judge(["env.sh"]).findings] == ["env.sh"]
 

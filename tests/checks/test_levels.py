@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import found, scan_json
+from support import found, known_catalog, scan_json
 
-from envdoctor.catalog import load_catalog
 from envdoctor.checks.levels import _is_single
 from envdoctor.discovery import find
 from envdoctor.engine import Engine, selected
@@ -46,9 +45,9 @@ OLD = "cuda,torch-2.6,h100"
 def judged(root: Path, monkeypatch: pytest.MonkeyPatch, level: str = "auto", target: str = OLD) -> list[Finding]:
     """The findings of ED601 in a small project, hints too."""
     monkeypatch.chdir(root)
-    triggers = {t.encode() for t in RULE.triggers} | set(load_catalog().triggers())
+    triggers = {t.encode() for t in RULE.triggers} | set(known_catalog().triggers())
     project = Project(root, root, (), parse_target(target) if target else None, tuple(triggers))
-    engine = Engine(project, load_catalog(), BOOK, selected(BOOK, ["ED601"], []), show_hints=True)
+    engine = Engine(project, known_catalog(), BOOK, selected(BOOK, ["ED601"], []), show_hints=True)
     engine.level = level
     return engine.judge(find(["."], root).files).findings
 

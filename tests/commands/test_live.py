@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from node_trees import edited
 from recorded import NAMES, copy_of, folder_of
-from support import ROOT, envdoctor
+from support import ROOT, envdoctor, here
 
 HEALTHY, SICK = "mi300x-8gpu-rocm-6.2", "no-gpu-access-kfd-denied"
 
 
 def live(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return envdoctor("live", *words, cwd=cwd, **environment)
+    """In this process, but for an environment of its own."""
+    return envdoctor("live", *words, cwd=cwd, **environment) if environment else here("live", *words, cwd=cwd)
 
 
 def live_json(*words: str, cwd: Path, **environment: str) -> dict[str, Any]:

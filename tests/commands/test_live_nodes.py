@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from node_trees import Edit, edited, judged, names_at
+from node_trees import Edit, edited, judged, judged_as_recorded, judged_with, names_at
 from recorded import NAMES, folder_of, paths_of, told
 
 RULE_OF_FLAG = {
@@ -49,7 +49,7 @@ def flags(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_flag_has_its_rule_and_nothing_else_speaks(name: str) -> None:
     expected = {RULE_OF_FLAG[flag] for flag in flags(name)}
-    findings = judged(folder_of(name)).findings
+    findings = judged_as_recorded(name).findings
     assert expected <= names_at(findings)
     # Beyond its flags: a folder of LD_LIBRARY_PATH with another RCCL than the one in use is worth a warning.
     also = {"mi300x-rocm-7.0-container": {"library-override"}}
@@ -58,7 +58,7 @@ def test_every_flag_has_its_rule_and_nothing_else_speaks(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not flags(name)])
 def test_healthy_nodes_are_quiet(name: str) -> None:
-    assert names_at(judged(folder_of(name)).findings, "error", "warning") == set()
+    assert names_at(judged_as_recorded(name).findings, "error", "warning") == set()
 
 
 def test_all_flags_are_mapped() -> None:
@@ -67,7 +67,7 @@ def test_all_flags_are_mapped() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_alone_never_say_more(name: str) -> None:
-    whole = {(f.name, f.place.path) for f in judged(folder_of(name)).findings if f.severity != "info"}
+    whole = {(f.name, f.place.path) for f in judged_as_recorded(name).findings if f.severity != "info"}
     alone = {(f.name, f.place.path) for f in judged(folder_of(name), depth="files").findings if f.severity != "info"}
     assert alone <= whole
 
@@ -138,9 +138,9 @@ REPAIRS: list[tuple[str, str, Sequence[Edit]]] = [
 @pytest.mark.parametrize(
     ("name", "rule", "edits"), REPAIRS, ids=[f"{n}-{r}-{i}" for i, (n, r, _) in enumerate(REPAIRS)]
 )
-def test_a_fault_put_right_goes_silent(tmp_path: Path, name: str, rule: str, edits: Sequence[Edit]) -> None:
-    assert rule in names_at(judged(folder_of(name)).findings)
-    assert rule not in names_at(judged(edited(name, tmp_path, edits)).findings)
+def test_a_fault_put_right_goes_silent(name: str, rule: str, edits: Sequence[Edit]) -> None:
+    assert rule in names_at(judged_as_recorded(name).findings)
+    assert rule not in names_at(judged_with(edits, name).findings)
 
 
 def test_the_library_that_torch_was_built_with(tmp_path: Path) -> None:
@@ -186,5 +186,5 @@ def test_nvls_is_a_warning_where_determinism_is_wanted(tmp_path: Path) -> None:
     examination = judged(edited(H100, tmp_path, edits))
     assert examination.level == "run-to-run"
     assert "nvls-may-differ" in names_at(examination.findings, "warning")
-    assert "nvls-may-differ" in names_at(judged(folder_of(H100)).findings, "info")
+    assert "nvls-may-differ" in names_at(judged_as_recorded(H100).findings, "info")
     assert "nvls-may-differ" in names_at(judged(folder_of(H100), level="placement").findings, "warning")

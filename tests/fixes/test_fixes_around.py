@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.cli import main
 
+pytestmark = pytest.mark.slow
+
 TRAINS = b"torch.nn.Linear(4, 1)(x).sum().backward()"
 CASES = {
     "a ghost": ("a.sh", b"export NCCL_DETERMINISTIC=1\nls\n", b"ls\n"),

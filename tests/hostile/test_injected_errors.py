@@ -53,8 +53,8 @@ ERRORS = {"RecursionError": endless, "MemoryError": too_much, "InjectedError": u
 
 
 @pytest.fixture
-def scan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Scan:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def scan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cache: Path) -> Scan:
+    del cache
 
     def run(root: Path, *words: str) -> tuple[int, dict[str, Any], str]:
         monkeypatch.chdir(root)
@@ -70,6 +70,7 @@ def keys(report: dict[str, Any]) -> set[Key]:
     return {(f["path"], f["line"], f["name"], f["variable"]) for f in report["findings"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_reader_that_fails(
@@ -102,6 +103,7 @@ def test_every_kind_of_file_has_a_reader_that_failed() -> None:
     assert set(READERS) - set(KINDS) == {"ci-env", "conf-file"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["at once", "at its end"])
 @pytest.mark.parametrize(("rule", "number"), scan_rules(), ids=[rule.name for rule, _ in scan_rules()])
 def test_a_rule_that_fails(
@@ -343,6 +345,7 @@ SHARED = (
 """What all files share: where that fails, more than a file may be left undone."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.nightly), 23])
 def test_any_function_that_fails(

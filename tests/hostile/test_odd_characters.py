@@ -13,6 +13,8 @@ from envdoctor.engine import Engine
 from envdoctor.project import Project
 from envdoctor.rulebook import load_rulebook
 
+pytestmark = pytest.mark.slow
+
 ODD = (
     # White space and line ends of some functions and not of others.
     "\v", "\f", "\x1c", "\x1e", "\x85", "\xa0", "\u2028", "\u3000", "\r", "\x00", "\ufeff",

@@ -18,6 +18,8 @@ from support import ROOT, envdoctor, found, scan_json
 
 from envdoctor.cli import main, parser
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = (
     "scan", "scan train.sh", "scan sub nested", "scan --since HEAD", "scan --since @{upstream}",

@@ -62,6 +62,7 @@ def test_helpers_that_fail_are_facts(result: CommandResult) -> None:
     assert all(len(probe.why) < 400 for probe in node.probes)
 
 
+@pytest.mark.slow
 def test_a_hung_rocm_smi_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts that hang stand for all of AMD's helpers; amdgpu's files do not tell the performance level."""
     folder = tmp_path / "bin"
@@ -207,6 +208,7 @@ def test_no_permission_anywhere(tmp_path: Path) -> None:
     assert "limits|failed|/proc/self/limits: permission denied" in done.stdout
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_file_of_a_node_may_be_garbage(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

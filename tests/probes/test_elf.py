@@ -124,6 +124,7 @@ def test_read_bytes_past_the_end(tmp_path: Path) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_headers_never_raise_anything_else(tmp_path: Path, data: st.DataObject) -> None:

@@ -170,6 +170,7 @@ def test_deep_and_long_texts_end_in_time(text: str) -> None:
     assert time.process_time() - start < 10
 
 
+@pytest.mark.slow
 def test_facts_are_bounded() -> None:
     facts = read("export A=1\n" * (MOST_FACTS + 10))
     assert len(facts.settings) <= MOST_FACTS + 2

@@ -12,6 +12,8 @@ from smoke_lab import CPU, FAULTS, SMALL, Lab
 from envdoctor.smoke import verdicts
 from envdoctor.smoke.model import Request, Result
 
+pytestmark = pytest.mark.slow
+
 
 def judged(*results: Result, request: Request | None = None) -> dict[str, str]:
     """Rule -> message, but for what is always said of the CPU."""

@@ -26,6 +26,8 @@ from envdoctor.smoke.session import hopeless, run_smoke
 from envdoctor.smoke.tracing import shim_tracing
 from envdoctor.trace.build import ShimError
 
+pytestmark = pytest.mark.slow
+
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 SURVEY = {
     "torch": "2.13.0", "cuda": "13.0", "hip": None, "nccl": True, "gloo": True, "masks": {}, "shm_free": 1 << 30,

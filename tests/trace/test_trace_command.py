@@ -18,7 +18,7 @@ from envdoctor.catalog import load_catalog
 from envdoctor.commands.trace import patterns
 from envdoctor.trace.merge import CONTEXT
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 PROGRAM = """
 #include <stdio.h>

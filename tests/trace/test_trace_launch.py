@@ -14,6 +14,8 @@ import pytest
 from envdoctor.trace import launch
 from envdoctor.trace.launch import LaunchError, environment_for, run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(launch.__file__).parents[2]
 
 
