@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import envdoctor, found, scan_json
+from support import found, here, scan_json
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
@@ -65,6 +65,7 @@ def test_nothing_stops_a_scan(tree: Tree, name: str, data: bytes) -> None:
     assert OTHER in findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.sh", "a.py", "a.yaml", "Dockerfile"])
 def test_a_line_of_50_megabytes_is_bounded(tree: Tree, name: str) -> None:
     start = time.monotonic()
@@ -78,7 +79,7 @@ def test_a_line_of_50_megabytes_is_bounded(tree: Tree, name: str) -> None:
 def test_an_unreadable_file(tree: Tree) -> None:
     root = tree({"good.sh": GHOST, "closed.sh": GHOST})
     (root / "closed.sh").chmod(0)
-    run = envdoctor("scan", "--format", "concise", cwd=root)
+    run = here("scan", "--format", "concise", cwd=root)
     assert run.returncode == 2
     assert "closed.sh: cannot be read" in run.stderr
     assert "good.sh:1" in run.stdout
@@ -97,6 +98,6 @@ def test_a_file_that_vanishes_is_an_error_with_its_name(tree: Tree) -> None:
 
 def test_control_characters_do_not_reach_the_terminal(tree: Tree) -> None:
     root = tree({"a.sh": "export NCCL_DETERMINISTIC=1 # \x1b[31mred\x07\n"})
-    run = envdoctor("scan", cwd=root)
+    run = here("scan", cwd=root)
     assert "\x1b" not in run.stdout
     assert "\\x1b[31mred" in run.stdout

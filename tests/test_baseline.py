@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import envdoctor
+from support import here
 
 from envdoctor.core.errors import UserError
 from envdoctor.core.facts import Place
@@ -24,7 +24,7 @@ OTHER = "export NCCL_P2P_DISABLE=true\n"
 
 
 def scan(root: Path, *words: str) -> CompletedProcess[str]:
-    return envdoctor("scan", "--format", "concise", *words, cwd=root)
+    return here("scan", "--format", "concise", *words, cwd=root)
 
 
 def written(root: Path, name: str = "b.json") -> dict[str, dict[str, object]]:
@@ -141,9 +141,9 @@ def test_hints_are_not_in_it(tree: Tree) -> None:
 
 
 def test_other_formats_say_how_many_are_held(root: Path) -> None:
-    run = envdoctor("scan", "--baseline", "b.json", cwd=root)
+    run = here("scan", "--baseline", "b.json", cwd=root)
     assert run.stdout == "No findings in 2 files with settings; 3 more in the baseline\n"
-    report = json.loads(envdoctor("scan", "--baseline", "b.json", "--format", "json", cwd=root).stdout)
+    report = json.loads(here("scan", "--baseline", "b.json", "--format", "json", cwd=root).stdout)
     assert report["summary"]["baseline"] == {"held": 3}
     assert report["summary"]["by_rule"] == report["summary"]["by_severity"] == {}
 

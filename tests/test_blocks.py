@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import known_catalog
 
 from envdoctor.checks.names import verdicts
 from envdoctor.core.target import UNKNOWN
 from envdoctor.knowledge import levels
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.levels import LEVELS, LevelError, allreduce_words, is_met, levels_from, load_levels
 from envdoctor.knowledge.targets.given import parse_target
 
@@ -32,7 +32,7 @@ def lacking(level: str, target: str, settings: Mapping[str, str | None], calls: 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_line_is_read_on_its_target_and_the_block_closes_the_level(level: str, target: str) -> None:
-    catalog, where = load_catalog(), parse_target(target)
+    catalog, where = known_catalog(), parse_target(target)
     lines = ALL.block(level, where, "debug")
     for line in lines:
         verdict = verdicts.judge(line.name, catalog, where)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+import generate_docs
 import pytest
-from support import ROOT, envdoctor
+from support import envdoctor, known_catalog
 
 from envdoctor.cli.explain import answer
 from envdoctor.cli.explain_claims import columns, folded
 from envdoctor.core.target import UNKNOWN
 from envdoctor.knowledge import claims
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import Claim, ClaimError, Claims, claims_from, load_claims
 from envdoctor.knowledge.rulebook import load_rulebook
 
@@ -72,13 +70,13 @@ def test_a_variable_leads_to_its_claims(name: str) -> None:
 
 @pytest.mark.parametrize("name", GHOSTS)
 def test_a_ghost_of_the_claims_is_a_ghost_of_the_catalogue(name: str) -> None:
-    variable = load_catalog().variable(name)
+    variable = known_catalog().variable(name)
     assert variable is not None and variable.status == "ghost"
     assert any(claim.verdict == "refuted" and name in claim.names for claim in ALL)
 
 
 def test_variables_that_claims_recommend_are_real() -> None:
-    catalog = load_catalog()
+    catalog = known_catalog()
     for claim in ALL:
         for name in re.findall(r"\b(?:NCCL|RCCL|MIOPEN|CUBLAS)_[A-Z0-9_]+\b", claim.en.instead):
             variable = catalog.variable(name)
@@ -195,11 +193,6 @@ def test_bad_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_the_pages_hold_every_claim_and_only_rules_that_have_a_page() -> None:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        generate_docs = importlib.import_module("generate_docs")
-    finally:
-        sys.path.remove(str(ROOT / "tools"))
     names = {rule.name for rule in load_rulebook()}
     for language in claims.LANGUAGES:
         page = generate_docs.claims_page(ALL, language, names)

@@ -157,6 +157,7 @@ def test_the_version_imports_nothing(tree: Tree) -> None:
     assert not imported(tree({}), "rules", "--help") & (HEAVY - {"tomllib", "tomli"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["yaml", "tomllib", "tomli", "tree_sitter", "pathspec", "argparse", "libcst"])
 def test_no_module_of_the_scanned_folder_is_imported(tree: Tree, module: str) -> None:
     files = {"a.yaml": "env:\n  NCCL_DETERMINISTIC: 1\n", "b.sh": "export NCCL_DETERMINISTIC=1\n", "c.toml": "a = 1\n"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, envdoctor, found, scan_json
+from support import ROOT, found, here, scan_json
 
 from envdoctor.project import config
 
@@ -44,14 +44,14 @@ def test_exclude_and_ignore_hold(tree: Tree) -> None:
 
 def test_the_command_line_is_over_the_file(tree: Tree) -> None:
     root = tree({"envdoctor.toml": 'fail-on = "never"\n', "a.sh": GHOST})
-    assert envdoctor("scan", cwd=root).returncode == 0
-    assert envdoctor("scan", "--fail-on", "error", cwd=root).returncode == 1
+    assert here("scan", cwd=root).returncode == 0
+    assert here("scan", "--fail-on", "error", cwd=root).returncode == 1
 
 
 def check_complaint(root: Path, text: str, line: int, says: str) -> None:
     """A configuration with a fault: it is said at its line, the status is 2, and the rest is scanned."""
     (root / "envdoctor.toml").write_text(text)
-    run = envdoctor("scan", "--format", "concise", cwd=root)
+    run = here("scan", "--format", "concise", cwd=root)
     assert run.returncode == 2
     assert f"envdoctor.toml:{line}:" in run.stdout
     assert says in run.stdout
@@ -76,7 +76,7 @@ def test_a_bad_file_is_a_clear_error_and_the_rest_is_scanned(tree: Tree, text: s
 
 
 def test_a_named_configuration_that_is_not_there(tree: Tree) -> None:
-    run = envdoctor("scan", "--config", "nowhere.toml", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--config", "nowhere.toml", cwd=tree({"a.sh": GHOST}))
     assert run.returncode == 2
     assert "nowhere.toml" in run.stderr
 
@@ -116,10 +116,10 @@ def test_a_target_for_each_path(tree: Tree) -> None:
     text = 'target = "cuda"\n[targets]\n"amd/*" = "rocm-6.2"\n'
     hip = "export HIP_VISIBLE_DEVICES=0\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\npython train.py\n"
     root = tree({"envdoctor.toml": text, "amd/run.sh": "export NCCL_NVLS_ENABLE=0\n", "nv/run.sh": hip})
-    shown = envdoctor("scan", "--show-target", cwd=root).stdout
+    shown = here("scan", "--show-target", cwd=root).stdout
     assert "target: rocm 6.2" in shown
     assert "target: cuda\n" in shown
-    over = envdoctor("scan", "--show-target", "--target", "rocm-7.0", cwd=root).stdout
+    over = here("scan", "--show-target", "--target", "rocm-7.0", cwd=root).stdout
     assert "6.2" not in over
     assert "cuda" not in over
 
@@ -168,7 +168,7 @@ def test_a_name_of_no_rule_is_reported_and_the_others_hold(tree: Tree, text: str
 
 
 def test_a_name_of_no_rule_on_the_command_line_cannot_be_met(tree: Tree) -> None:
-    run = envdoctor("scan", "--ignore", "ghots-variable", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--ignore", "ghots-variable", cwd=tree({"a.sh": GHOST}))
     assert (run.returncode, run.stdout) == (2, "")
     assert "did you mean ghost-variable?" in run.stderr
 
@@ -195,7 +195,7 @@ def test_catalogue_entries_of_a_site(tree: Tree) -> None:
     assert concise(root) == ["a.sh:1 ghost-variable"]
     tree({"conf/envdoctor.toml": "", "conf/site/net.toml": entry, "envdoctor.toml": 'catalog = ["conf/site"]\n'})
     assert concise(root) == []
-    assert "NCCL_OURS_DEPTH" not in envdoctor("scan", "--config", "conf/envdoctor.toml", "conf", cwd=root).stdout
+    assert "NCCL_OURS_DEPTH" not in here("scan", "--config", "conf/envdoctor.toml", "conf", cwd=root).stdout
 
 
 def test_a_rule_of_a_project(tree: Tree) -> None:
@@ -205,4 +205,4 @@ def test_a_rule_of_a_project(tree: Tree) -> None:
     mine = OWN_RULE.replace('check = "value"', 'check = "name"') + "\n" + ghost[start:end]
     root = tree({"rules/own.toml": mine, "envdoctor.toml": 'rules = ["rules"]\n', "a.sh": GHOST})
     assert "a.sh:1 no-our-flag" in concise(root, "--select", "no-our-flag")
-    assert "ED950 no-our-flag" in envdoctor("scan", "--show-settings", cwd=root).stdout
+    assert "ED950 no-our-flag" in here("scan", "--show-settings", cwd=root).stdout

@@ -94,6 +94,7 @@ def test_no_git(tree: Tree, monkeypatch: pytest.MonkeyPatch, temporary: Path) ->
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 def test_a_git_that_hangs_is_stopped(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, temporary: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -73,14 +74,9 @@ def project(request: pytest.FixtureRequest, tree: Tree, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
 def scan(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Scan:
     """Scan in this process, with a cache of its own: exit status, standard output, standard error."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    del cache
 
     def run(root: Path, *words: str) -> tuple[int, str, str]:
         monkeypatch.chdir(root)
@@ -96,6 +92,7 @@ def answers(cache: Path) -> dict[Path, int]:
     return {p: p.stat().st_mtime_ns for p in (cache / "envdoctor/answers").glob("*") if "-" not in p.name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("words", [("--format", "json", "--hints"), ("run.sh",)], ids=["all", "one"])
 def test_an_answer_is_as_if_made_anew(project: Path, scan: Scan, edit: str, words: tuple[str, ...]) -> None:
@@ -195,11 +192,12 @@ def test_what_is_kept_is_for_the_user_alone(project: Path, scan: Scan, cache: Pa
 
 @pytest.mark.parametrize("blocked", ["envdoctor", "envdoctor/answers"])
 def test_a_scan_without_a_cache_is_a_scan(project: Path, scan: Scan, cache: Path, blocked: str) -> None:
-    (cache / blocked).parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(cache / blocked, ignore_errors=True)
     (cache / blocked).write_text("")
     assert scan(project)[0] == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_files_are_scanned(project: Path) -> None:
     before = sorted(p for p in project.rglob("*") if ".git/" not in str(p))
     for cache in (project, project / "built"):
@@ -221,6 +219,7 @@ def test_the_cache_does_not_grow_without_end(
     assert len(answers(cache)) <= 5
 
 
+@pytest.mark.slow
 def test_scans_at_the_same_time_agree(project: Path, cache: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
     command = [sys.executable, "-m", "envdoctor", "scan", "--format", "concise"]
@@ -247,6 +246,7 @@ def test_a_scan_that_fails_is_not_kept(project: Path, scan: Scan, cache: Path) -
     assert answers(cache) == {}
 
 
+@pytest.mark.slow
 def test_everything_that_is_opened_is_noted(project: Path, cache: Path) -> None:
     code = (
         "import sys\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import envdoctor
+from support import here
 
 Tree = Callable[[Mapping[str, str]], Path]
 ONE = """
@@ -20,7 +20,7 @@ srun --nodes 2 torchrun --nnodes 2 --nproc_per_node=8 train.py --lr 0.1 --seed 1
 
 
 def rows(root: Path, one: str, other: str) -> list[dict[str, Any]]:
-    run = envdoctor("scan", "--format", "json", "--diff-launch", one, other, cwd=root)
+    run = here("scan", "--format", "json", "--diff-launch", one, other, cwd=root)
     assert run.returncode in (0, 1), run.stderr
     report = json.loads(run.stdout)
     assert report["version"] == 1
@@ -50,7 +50,7 @@ def test_equal_launches_written_in_two_ways(tree: Tree) -> None:
     other = ONE.replace("--nproc_per_node=8", "--nproc-per-node 8")
     root = tree({"a.sh": ONE, "b.sh": other})
     assert said(root) == []
-    run = envdoctor("scan", "--diff-launch", "a.sh", "b.sh", cwd=root)
+    run = here("scan", "--diff-launch", "a.sh", "b.sh", cwd=root)
     assert (run.returncode, run.stdout.splitlines()[-1]) == (0, "no difference in what envdoctor reads of them")
 
 
@@ -88,7 +88,7 @@ def test_credentials_are_not_shown(tree: Tree) -> None:
     }
     root = tree(files)
     for words in ((), ("--format", "json")):
-        run = envdoctor("scan", "--diff-launch", "a.sh", "b.sh", *words, cwd=root)
+        run = here("scan", "--diff-launch", "a.sh", "b.sh", *words, cwd=root)
         assert "api-key" in run.stdout
         assert secret not in run.stdout
         assert "other" not in run.stdout
@@ -97,7 +97,7 @@ def test_credentials_are_not_shown(tree: Tree) -> None:
 def test_one_of_several_launches(tree: Tree) -> None:
     root = tree({"a.sh": "torchrun --nnodes 1 a.py\ntorchrun --nnodes 2 a.py\n"})
     assert said(root, "a.sh:1", "a.sh:2") == [("yes", "torchrun --nnodes", "1", "2")]
-    run = envdoctor("scan", "--diff-launch", "a.sh", "a.sh:2", cwd=root)
+    run = here("scan", "--diff-launch", "a.sh", "a.sh:2", cwd=root)
     assert run.returncode == 2
     assert "a.sh: starts ranks 2 times; say which one is meant: a.sh:1, a.sh:2" in run.stderr
 
@@ -119,6 +119,6 @@ def test_manifests_that_start_nothing_by_themselves(tree: Tree) -> None:
 )
 def test_what_cannot_be_compared(tree: Tree, one: str, says: str) -> None:
     root = tree({"a.sh": ONE, "empty.sh": "", "picture.png": "x"})
-    run = envdoctor("scan", "--diff-launch", one, "a.sh", cwd=root)
+    run = here("scan", "--diff-launch", one, "a.sh", cwd=root)
     assert (run.returncode, run.stdout) == (2, "")
     assert says in run.stderr

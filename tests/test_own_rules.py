@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, envdoctor
+from support import ROOT, here
 
 from envdoctor.knowledge import own_files
 from envdoctor.knowledge.rule_errors import RuleError
@@ -77,7 +77,7 @@ VARIABLE = '[variable.NCCL_OUR_FORK_FLAG]\nkind = "int"\nsummary = "s"\nread_by.
     ],
 )  # fmt: skip
 def test_validation_names_file_and_key(tree: Tree, content: str, says: str) -> None:
-    run = envdoctor("rules", "--validate", "x.toml", cwd=tree({"x.toml": content}))
+    run = here("rules", "--validate", "x.toml", cwd=tree({"x.toml": content}))
     assert says in run.stdout
     assert run.stdout.count("\n") == 1
     assert run.returncode == (0 if says.startswith("valid") else 1)
@@ -86,18 +86,18 @@ def test_validation_names_file_and_key(tree: Tree, content: str, says: str) -> N
 
 def test_all_files_are_told_of_and_clash_with_each_other(tree: Tree) -> None:
     root = tree({"a.toml": rule(), "b.toml": rule(name="other"), "c.toml": "x", "d.toml": rule("ED951", "third")})
-    run = envdoctor("rules", "--validate", "a.toml", "c.toml", "d.toml", cwd=root)
+    run = here("rules", "--validate", "a.toml", "c.toml", "d.toml", cwd=root)
     assert [line.split()[:2] for line in run.stdout.splitlines()] == [
         ["invalid", "c.toml:"], ["valid", "a.toml:"], ["valid", "d.toml:"],
     ]  # fmt: skip
-    run = envdoctor("rules", "--validate", "a.toml", "b.toml", cwd=root)
+    run = here("rules", "--validate", "a.toml", "b.toml", cwd=root)
     assert run.stdout == "invalid  b.toml: id: ED950 is already taken by a.toml\n"
     assert run.returncode == 1
 
 
 @pytest.mark.parametrize("words", [["--validate", "nowhere.toml"], ["--validate"], ["--test", "a", "--validate", "b"]])
 def test_what_cannot_be_done_is_status_2(tmp_path: Path, words: list[str]) -> None:
-    run = envdoctor("rules", *words, cwd=tmp_path)
+    run = here("rules", *words, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert "Traceback" not in run.stderr
 
@@ -112,7 +112,7 @@ def test_examples_that_fail_are_told_with_line_and_variable(tree: Tree) -> None:
         + example("good", "export NCCL_ALGO=Ring\n")
         + example("good", "", more='node = "a-node"\n')
     )
-    run = envdoctor("rules", "--test", "x.toml", cwd=tree({"x.toml": content}))
+    run = here("rules", "--test", "x.toml", cwd=tree({"x.toml": content}))
     assert run.stdout.splitlines() == [
         "valid    x.toml: rule ED950 our-rule, 5 examples",
         "passed   x.toml: example 1 (bad)",
@@ -131,15 +131,15 @@ def test_examples_see_the_catalogue_entries_beside_them(tree: Tree) -> None:
         "rule.toml": rule(check="name", rest=parameters()) + example("good", ghost),
         "ours.toml": VARIABLE,
     })  # fmt: skip
-    assert envdoctor("rules", "--test", "rule.toml", cwd=root).returncode == 1
-    run = envdoctor("rules", "--test", "rule.toml", "ours.toml", cwd=root)
+    assert here("rules", "--test", "rule.toml", cwd=root).returncode == 1
+    run = here("rules", "--test", "rule.toml", "ours.toml", cwd=root)
     assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_the_folder_of_the_user_stays_as_it_was(tree: Tree) -> None:
     root = tree({"x.toml": rule(check="name", rest=parameters()) + example("good", "export NCCL_ALGO=Ring\n")})
     before = sorted(root.iterdir())
-    assert envdoctor("rules", "--test", "x.toml", cwd=root).returncode == 0
+    assert here("rules", "--test", "x.toml", cwd=root).returncode == 0
     assert sorted(root.iterdir()) == before
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
+pytestmark = pytest.mark.slow
+
 GHOST = "export NCCL_DETERMINISTIC=1\n"
 
 

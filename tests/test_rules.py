@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from node_trees import edited, judged
+from node_trees import judged_with
+from support import known_catalog
 
 from envdoctor.analysis.project import open_project
 from envdoctor.engine import Engine, one_fault_one_finding, triggers
 from envdoctor.knowledge import rulebook
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rule_check import check_shipped
 from envdoctor.knowledge.rule_errors import RuleError
 from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook
@@ -27,7 +27,7 @@ NODE_EXAMPLES = [item for item in EVERY if item[2].node]
 
 def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | None]]:
     """(line, rule name, variable) for the example's own file."""
-    catalog = load_catalog()
+    catalog = known_catalog()
     wanted = triggers(BOOK, catalog)
     target = parse_target(example.target) if example.target else None
     project = open_project(root, root, wanted, target=target)
@@ -54,8 +54,8 @@ def test_example(
     [(r, e) for r, _, e in NODE_EXAMPLES],
     ids=[f"{r.name}-{i}-{e.kind}" for r, i, e in NODE_EXAMPLES],
 )
-def test_node_example(rule: Rule, example: Example, tmp_path: Path) -> None:
-    examination = judged(edited(example.node, tmp_path, example.files), level=example.level or "auto")
+def test_node_example(rule: Rule, example: Example) -> None:
+    examination = judged_with(example.files, example.node, level=example.level or "auto")
     said = [f.message for f in examination.findings if f.name == rule.name]
     assert len(said) == len(example.expect), said
     assert all(any(expect["says"] in message for message in said) for expect in example.expect), said

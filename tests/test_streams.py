@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support import ROOT, envdoctor
 
+pytestmark = pytest.mark.slow
+
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
 SCAN = "scan --no-cache"

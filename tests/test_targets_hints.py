@@ -253,6 +253,7 @@ def test_long_texts_are_looked_at_in_part() -> None:
     assert hints_in("env.json", '{"a": "' + "b" * limits["longest-line"] + '", "image": "rocm/pytorch:latest"}') == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a/", "rocm/a ", "FROM a/b:rocm", "module load ", "gfx90a;", "cat <<E\n", "if a\n"])
 def test_hostile_text_takes_no_time(unit: str) -> None:
     line = (unit * 4000)[:3900]

@@ -412,6 +412,7 @@ ENDLESS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
 def test_what_is_generated_is_shown_in_time(tree: Tree_, text: str) -> None:
     start = time.monotonic()
@@ -420,6 +421,7 @@ def test_what_is_generated_is_shown_in_time(tree: Tree_, text: str) -> None:
     assert time.monotonic() - start < 30
 
 
+@pytest.mark.slow
 def test_thousands_of_generated_scripts_are_shown(tree: Tree_) -> None:
     script = "export NCCL_ALGO=Ring\nsource ../env.sh\nsrun bash ../run{0}.sh\nsrun torchrun ../t.py --seed {0}\n"
     files = {f"gen/run{i}.sh": script.format(i) for i in range(1500)}

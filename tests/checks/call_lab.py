@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support import known_catalog
+
 from envdoctor.analysis.project import open_project
 from envdoctor.core.findings import Finding
 from envdoctor.engine import Engine, triggers
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
 from envdoctor.project.discovery import find
@@ -20,7 +21,7 @@ def judged(
     root: Path, target: str = "", level: str = "auto", rules: tuple[str, ...] = CALL_RULES, hints: bool = False
 ) -> list[Finding]:
     """What the rules about calls say of the files under `root`, which has to be the current folder."""
-    catalog = load_catalog()
+    catalog = known_catalog()
     chosen = [BOOK.named(name) for name in rules]
     wanted = triggers(chosen, catalog)
     fixed = parse_target(target) if target else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from support import known_catalog
+
 from envdoctor.analysis.project import open_project
 from envdoctor.core.findings import Finding
 from envdoctor.engine import Engine, triggers
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
 from envdoctor.project.discovery import find
@@ -18,7 +19,7 @@ BOOK = load_rulebook()
 
 def findings(root: Path, *names: str, target: str = "") -> list[Finding]:
     """The findings of the named rules, hints left out, in order of their places."""
-    catalog = load_catalog()
+    catalog = known_catalog()
     wanted = triggers(BOOK, catalog)
     project = open_project(root, root, wanted, target=parse_target(target) if target else None)
     rules = [BOOK.named(name) for name in names]

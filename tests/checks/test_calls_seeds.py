@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checks.call_lab import judged, lines
+from support import known_catalog
 
 Tree = Callable[[Mapping[str, str]], Path]
 HEAD = "import random\nimport numpy as np\nimport torch\n"
@@ -234,7 +235,6 @@ def test_a_library_is_not_blamed_for_what_its_user_leaves_out(tree: Tree, monkey
 def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     from envdoctor.analysis.project import open_project
     from envdoctor.engine import Engine, triggers
-    from envdoctor.knowledge.catalog.load import load_catalog
     from envdoctor.knowledge.rulebook import load_rulebook
 
     root = tree({"train.py": f"from data import load\nimport torch\ntorch.manual_seed(1)\nload()\n{TRAIN}",
@@ -242,15 +242,15 @@ def test_only_the_files_that_were_asked_for_are_reported(tree: Tree, monkeypatch
     monkeypatch.chdir(root)
     book = load_rulebook()
     engine = Engine(
-        open_project(root, root, triggers([book.named("ED401")], load_catalog())),
-        load_catalog(),
+        open_project(root, root, triggers([book.named("ED401")], known_catalog())),
+        known_catalog(),
         book,
         [book.named("ED401")],
     )
     assert [f.place.path for f in engine.judge(["train.py", "data.py"]).findings] == ["data.py"]
     engine = Engine(
-        open_project(root, root, triggers([book.named("ED401")], load_catalog())),
-        load_catalog(),
+        open_project(root, root, triggers([book.named("ED401")], known_catalog())),
+        known_catalog(),
         book,
         [book.named("ED401")],
     )

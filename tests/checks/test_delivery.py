@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scanned import findings, said, write
+from support import known_catalog
 
 from envdoctor.checks.delivery.flags import flags_of, is_local, listed, names_hosts
 from envdoctor.core.facts import Launch, Place
@@ -391,12 +392,11 @@ def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
 
     from envdoctor.analysis.project import open_project
     from envdoctor.engine import Engine
-    from envdoctor.knowledge.catalog.load import load_catalog
     from envdoctor.readers.store import Triggers
 
     root = write(tmp_path, {"run.sh": ". ./env.sh\ntorchrun train.py\n", "env.sh": "NCCL_ALGO=Ring\n"})
     project = open_project(root, root, Triggers((b"",)))
-    engine = Engine(project, load_catalog(), BOOK, [BOOK.named("not-exported")])
+    engine = Engine(project, known_catalog(), BOOK, [BOOK.named("not-exported")])
     assert engine.judge(["run.sh"]).findings == []
     assert [f.place.path for f in engine.judge(["env.sh"]).findings] == ["env.sh"]
 

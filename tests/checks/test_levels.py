@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import found, scan_json
+from support import found, known_catalog, scan_json
 
 from envdoctor.analysis.project import open_project
 from envdoctor.checks.levels.levels import _is_single
 from envdoctor.core.findings import Finding
 from envdoctor.engine import Engine, selected, triggers
-from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.knowledge.targets.given import parse_target
 from envdoctor.project.discovery import find
@@ -46,9 +45,9 @@ OLD = "cuda,torch-2.6,h100"
 def judged(root: Path, monkeypatch: pytest.MonkeyPatch, level: str = "auto", target: str = OLD) -> list[Finding]:
     """The findings of ED601 in a small project, hints too."""
     monkeypatch.chdir(root)
-    wanted = triggers([RULE], load_catalog())
+    wanted = triggers([RULE], known_catalog())
     project = open_project(root, root, wanted, target=parse_target(target) if target else None)
-    engine = Engine(project, load_catalog(), BOOK, selected(BOOK, ["ED601"], []), show_hints=True)
+    engine = Engine(project, known_catalog(), BOOK, selected(BOOK, ["ED601"], []), show_hints=True)
     engine.level = level
     return engine.judge(find(["."], root).files).findings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from native import collectives_library, compile_c, needs_compiler
-from support import envdoctor
+from support import here
 
 from envdoctor.cli.catalog_difference import compare, releases_of
 from envdoctor.knowledge.catalog.load import load_catalog
@@ -77,7 +77,7 @@ def test_unknown_release_judges_unknown_names_only() -> None:
 
 
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return envdoctor("catalog", "diff", "--library", *map(str, words), cwd=cwd)
+    return here("catalog", "diff", "--library", *map(str, words), cwd=cwd)
 
 
 @needs_compiler

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from support import envdoctor
+from support import here
 
 
 def explain(tmp_path: Path, *words: str) -> str:
-    run = envdoctor("explain", *words, cwd=tmp_path)
+    run = here("explain", *words, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     return run.stdout
 
@@ -58,6 +58,6 @@ def test_json(tmp_path: Path) -> None:
 
 
 def test_what_nothing_is_known_of(tmp_path: Path) -> None:
-    run = envdoctor("explain", "gost-variable", cwd=tmp_path)
+    run = here("explain", "gost-variable", cwd=tmp_path)
     assert run.returncode == 2
     assert "did you mean ghost-variable?" in run.stderr

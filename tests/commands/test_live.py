@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -15,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_trees import NAMES, NODES, edited
-from support import ROOT, envdoctor
+from node_trees import edited
+from recorded import NAMES, copy_of, folder_of
+from support import ROOT, envdoctor, here
 
 HEALTHY, SICK = "mi300x-8gpu-rocm-6.2", "no-gpu-access-kfd-denied"
 
 
 def live(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return envdoctor("live", *words, cwd=cwd, **environment)
+    """In this process, but for an environment of its own."""
+    return envdoctor("live", *words, cwd=cwd, **environment) if environment else here("live", *words, cwd=cwd)
 
 
 def live_json(*words: str, cwd: Path, **environment: str) -> dict[str, Any]:
@@ -33,29 +34,29 @@ def live_json(*words: str, cwd: Path, **environment: str) -> dict[str, Any]:
 
 
 def recorded(name: str) -> list[str]:
-    return ["--recorded", str(NODES / name)]
+    return ["--recorded", str(folder_of(name))]
 
 
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (recorded(HEALTHY), 0),
-        (recorded(SICK), 1),
-        ([*recorded(SICK), "--fail-on", "never"], 0),
-        ([*recorded("h100-8gpu-cuda-12.4"), "--fail-on", "error"], 1),
-        ([*recorded("mi250x-8gcd-rocm-5.7"), "--fail-on", "error"], 0),
-        ([*recorded(SICK), "--ignore", "device-denied"], 0),
-        ([*recorded(SICK), "--select", "ED701"], 0),
-        ([*recorded(SICK), "--select", "ED710"], 1),
+        (["--recorded", HEALTHY], 0),
+        (["--recorded", SICK], 1),
+        (["--recorded", SICK, "--fail-on", "never"], 0),
+        (["--recorded", "h100-8gpu-cuda-12.4", "--fail-on", "error"], 1),
+        (["--recorded", "mi250x-8gcd-rocm-5.7", "--fail-on", "error"], 0),
+        (["--recorded", SICK, "--ignore", "device-denied"], 0),
+        (["--recorded", SICK, "--select", "ED701"], 0),
+        (["--recorded", SICK, "--select", "ED710"], 1),
         (["--recorded", "nowhere"], 2),
         (["--recorded", "a-file"], 2),
         (["--recorded", "not-a-node"], 2),
-        ([*recorded(HEALTHY), "--select", "no-such-rule"], 2),
-        ([*recorded(HEALTHY), "--record", "out"], 2),
-        ([*recorded(HEALTHY), "--pid", "1"], 2),
-        ([*recorded(HEALTHY), "--output", "nowhere/report"], 2),
-        ([*recorded(HEALTHY), "--config", "nowhere.toml"], 2),
-        ([*recorded(HEALTHY), "--script", "nowhere.sh"], 2),
+        (["--recorded", HEALTHY, "--select", "no-such-rule"], 2),
+        (["--recorded", HEALTHY, "--record", "out"], 2),
+        (["--recorded", HEALTHY, "--pid", "1"], 2),
+        (["--recorded", HEALTHY, "--output", "nowhere/report"], 2),
+        (["--recorded", HEALTHY, "--config", "nowhere.toml"], 2),
+        (["--recorded", HEALTHY, "--script", "nowhere.sh"], 2),
         (["--no-torch", "--record", "a-file/below"], 2),
         (["--no-torch", "--record", "full"], 2),
         (["--pid", "999999999"], 2),
@@ -63,13 +64,13 @@ def recorded(name: str) -> list[str]:
         (["--pid", "two"], 2),
         (["--no-torch", "--no-smoke"], 2),
     ],
-    ids=lambda value: " ".join(value).replace(str(NODES), "nodes") if isinstance(value, list) else str(value),
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
 def test_exit_status(tmp_path: Path, words: list[str], status: int) -> None:
     (tmp_path / "a-file").write_text("")
     (tmp_path / "not-a-node").mkdir()
     (tmp_path / "full" / "of").mkdir(parents=True)
-    run = live(*words, cwd=tmp_path)
+    run = live(*(str(folder_of(word)) if word in NAMES else word for word in words), cwd=tmp_path)
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert bool(run.stderr) == (status == 2)
@@ -269,6 +270,6 @@ def test_a_script_is_judged_for_the_node(tmp_path: Path, name: str, expected: se
 
 
 def test_a_copy_of_a_node_has_its_folders_name(tmp_path: Path) -> None:
-    shutil.copytree(NODES / HEALTHY, tmp_path / "mine", symlinks=True)
+    copy_of(HEALTHY, tmp_path).rename(tmp_path / "mine")
     (tmp_path / "mine" / "node.toml").unlink()
     assert live_json("--recorded", "mine", cwd=tmp_path)["node"]["name"] == "mine"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from node_trees import NAMES, NODES, Edit, edited, judged, names_at
-
-from envdoctor.knowledge.files import loads_toml
+from node_trees import Edit, edited, judged, judged_as_recorded, judged_with, names_at
+from recorded import NAMES, folder_of, paths_of, told
 
 RULE_OF_FLAG = {
     "loaded-ccl-differs-from-torch-header": "collectives-library-differs",
@@ -44,14 +43,13 @@ RULE_OF_FLAG = {
 
 
 def flags(name: str) -> list[str]:
-    told = loads_toml((NODES / name / "node.toml").read_text())
-    return [flag.partition(":")[0] for flag in told["expect"]["flags"]]
+    return [flag.partition(":")[0] for flag in told(name)["expect"]["flags"]]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_flag_has_its_rule_and_nothing_else_speaks(name: str) -> None:
     expected = {RULE_OF_FLAG[flag] for flag in flags(name)}
-    findings = judged(NODES / name).findings
+    findings = judged_as_recorded(name).findings
     assert expected <= names_at(findings)
     # Beyond its flags: a folder of LD_LIBRARY_PATH with another RCCL than the one in use is worth a warning.
     also = {"mi300x-rocm-7.0-container": {"library-override"}}
@@ -60,7 +58,7 @@ def test_every_flag_has_its_rule_and_nothing_else_speaks(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not flags(name)])
 def test_healthy_nodes_are_quiet(name: str) -> None:
-    assert names_at(judged(NODES / name).findings, "error", "warning") == set()
+    assert names_at(judged_as_recorded(name).findings, "error", "warning") == set()
 
 
 def test_all_flags_are_mapped() -> None:
@@ -69,8 +67,8 @@ def test_all_flags_are_mapped() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_alone_never_say_more(name: str) -> None:
-    whole = {(f.name, f.place.path) for f in judged(NODES / name).findings if f.severity != "info"}
-    alone = {(f.name, f.place.path) for f in judged(NODES / name, depth="files").findings if f.severity != "info"}
+    whole = {(f.name, f.place.path) for f in judged_as_recorded(name).findings if f.severity != "info"}
+    alone = {(f.name, f.place.path) for f in judged(folder_of(name), depth="files").findings if f.severity != "info"}
     assert alone <= whole
 
 
@@ -90,8 +88,7 @@ def unmapped(path: str) -> Edit:
 
 
 def cards(name: str, file: str, text: str) -> list[Edit]:
-    found = sorted((NODES / name / "root/sys/class/drm").glob(f"card*/device/{file}"))
-    return [{"file": str(path.relative_to(NODES / name)), "code": text} for path in found]
+    return [{"file": path, "code": text} for path in paths_of(name, f"root/sys/class/drm/card*/device/{file}")]
 
 
 NO_PRELOAD = [environ(f"LD_PRELOAD={DISTRIBUTION_NCCL.removesuffix('.18.3')}\0"), unmapped(DISTRIBUTION_NCCL)]
@@ -134,19 +131,16 @@ REPAIRS: list[tuple[str, str, Sequence[Edit]]] = [
     (MI250, "bad-value", [environ("NCCL_ALGO=Rign", "NCCL_ALGO=Ring")]),
     (MI250, "library-override", [environ("LD_LIBRARY_PATH=/opt/rocm-5.7.0/lib\0")]),
     (MI250, "tuning-databases", [environ("MIOPEN_USER_DB_PATH=/tmp/user-miopen-cache-4200\0")]),
-    (SIMULATED, "shared-gpu", [
-        {"file": str(path.relative_to(NODES / SIMULATED)), "code": ""}
-        for path in (NODES / SIMULATED / "commands").glob("nccl_*.log")
-    ]),
+    (SIMULATED, "shared-gpu", [{"file": path, "code": ""} for path in paths_of(SIMULATED, "commands/nccl_*.log")]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("name", "rule", "edits"), REPAIRS, ids=[f"{n}-{r}-{i}" for i, (n, r, _) in enumerate(REPAIRS)]
 )
-def test_a_fault_put_right_goes_silent(tmp_path: Path, name: str, rule: str, edits: Sequence[Edit]) -> None:
-    assert rule in names_at(judged(NODES / name).findings)
-    assert rule not in names_at(judged(edited(name, tmp_path, edits)).findings)
+def test_a_fault_put_right_goes_silent(name: str, rule: str, edits: Sequence[Edit]) -> None:
+    assert rule in names_at(judged_as_recorded(name).findings)
+    assert rule not in names_at(judged_with(edits, name).findings)
 
 
 def test_the_library_that_torch_was_built_with(tmp_path: Path) -> None:
@@ -166,7 +160,7 @@ def test_the_install_upgraded_to_the_wheel(tmp_path: Path) -> None:
 
 def test_partitions_put_together_again(tmp_path: Path) -> None:
     """One logical GPU for each package, in SPX and NPS1."""
-    nodes = NODES / CPX / "root/sys/class/kfd/kfd/topology/nodes"
+    nodes = folder_of(CPX) / "root/sys/class/kfd/kfd/topology/nodes"
     parts = [n.name for n in nodes.iterdir() if _function(n / "properties") not in (None, 0)]
     edits = [{"file": f"root/sys/class/kfd/kfd/topology/nodes/{name}", "remove": "yes"} for name in parts]
     edits += cards(CPX, "current_compute_partition", "SPX\n") + cards(CPX, "current_memory_partition", "NPS1\n")
@@ -192,5 +186,5 @@ def test_nvls_is_a_warning_where_determinism_is_wanted(tmp_path: Path) -> None:
     examination = judged(edited(H100, tmp_path, edits))
     assert examination.level == "run-to-run"
     assert "nvls-may-differ" in names_at(examination.findings, "warning")
-    assert "nvls-may-differ" in names_at(judged(NODES / H100).findings, "info")
-    assert "nvls-may-differ" in names_at(judged(NODES / H100, level="placement").findings, "warning")
+    assert "nvls-may-differ" in names_at(judged_as_recorded(H100).findings, "info")
+    assert "nvls-may-differ" in names_at(judged(folder_of(H100), level="placement").findings, "warning")

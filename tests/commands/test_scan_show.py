@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, envdoctor
+from support import ROOT, here
 
 from envdoctor.knowledge.files import loads_toml
 
@@ -30,15 +30,15 @@ def from_stdin(cwd: Path, text: str, *words: str) -> subprocess.CompletedProcess
 
 def test_files_are_those_that_some_reader_reads(tree: Tree) -> None:
     root = tree({"a.sh": "", "b.txt": "", "c.md": "", "launch": "#!/bin/bash\n", "d/train.py": "", "old/e.sh": ""})
-    run = envdoctor("scan", "--show-files", "--exclude", "old", cwd=root)
+    run = here("scan", "--show-files", "--exclude", "old", cwd=root)
     assert (run.stdout.splitlines(), run.returncode) == (["a.sh", "d/train.py", "launch"], 0)
-    assert "c.md" in envdoctor("scan", "--show-files", "--docs", cwd=root).stdout.splitlines()
+    assert "c.md" in here("scan", "--show-files", "--docs", cwd=root).stdout.splitlines()
 
 
 def test_settings_are_toml_with_their_origins(tree: Tree) -> None:
     text = 'level = "placement"\nselect = ["ED1", "bad-value"]\n[per-file-ignores]\n"legacy/*" = ["ED101"]\n'
     root = tree({"envdoctor.toml": text})
-    out = envdoctor("scan", "--show-settings", "--select", "ED101", cwd=root).stdout
+    out = here("scan", "--show-settings", "--select", "ED101", cwd=root).stdout
     said = loads_toml(out)
     assert (said["level"], said["select"]) == ("placement", ["ED101"])
     assert said["per-file-ignores"] == {"legacy/*": ["ED101"]}
@@ -49,21 +49,21 @@ def test_settings_are_toml_with_their_origins(tree: Tree) -> None:
 
 
 def test_settings_of_a_broken_file_are_shown_and_the_status_says_so(tree: Tree) -> None:
-    run = envdoctor("scan", "--show-settings", cwd=tree({"envdoctor.toml": "levle = 1\n"}))
+    run = here("scan", "--show-settings", cwd=tree({"envdoctor.toml": "levle = 1\n"}))
     assert run.returncode == 2
     assert "envdoctor.toml:1: unknown key 'levle' (did you mean level?)" in run.stderr
     assert 'level = "auto"  # default' in run.stdout
 
 
 def shown_targets(root: Path, *words: str) -> dict[str, str | None]:
-    report = json.loads(envdoctor("scan", "--show-target", "--format", "json", *words, cwd=root).stdout)
+    report = json.loads(here("scan", "--show-target", "--format", "json", *words, cwd=root).stdout)
     assert report["version"] == 1
     return {path: group["platform"] for group in report["targets"] for path in group["paths"]}
 
 
 def test_target_with_its_reasons(tree: Tree) -> None:
     root = tree({"train.slurm": f"{ROCM}{GHOST}", "plain.py": "import os\nos.environ['NCCL_ALGO'] = 'Ring'\n"})
-    out = envdoctor("scan", "--show-target", cwd=root).stdout
+    out = here("scan", "--show-target", cwd=root).stdout
     assert "target: rocm 6.2" in out
     assert "  train.slurm:1: module load rocm/6.2.0" in out
     assert "target: platform unknown (nothing says it)" in out
@@ -87,7 +87,7 @@ def test_each_launch_unit_has_its_own_target(tree: Tree) -> None:
         "train.py": "cuda",
         "train_amd.py": "rocm",
     }
-    out = envdoctor("scan", "--show-target", "common.sh", cwd=root).stdout
+    out = here("scan", "--show-target", "common.sh", cwd=root).stdout
     assert "platform unknown (hints contradict each other)" in out
     assert "contradictory: amd.sh:1 says" in out
     assert "nvidia.sh:1 says" in out
@@ -100,19 +100,19 @@ def test_a_given_target_needs_no_reasons(tree: Tree) -> None:
 
 def test_statistics_count_and_tell_what_is_fixable(tree: Tree) -> None:
     files = {"a.sh": f"{GHOST}export NCCL_IB_TIMEOUT=300\n", "b.sh": GHOST}
-    run = envdoctor("scan", "--statistics", cwd=tree(files))
+    run = here("scan", "--statistics", cwd=tree(files))
     assert run.stdout.splitlines() == [
         "2  ED101  ghost-variable  2 with --fix",
         "1  ED201  bad-value",
         "3 findings (2 errors, 1 warning) in 2 files with settings",
     ]
     assert run.returncode == 1
-    rows = json.loads(envdoctor("scan", "--statistics", "--format", "json", cwd=tree(files)).stdout)["statistics"]
+    rows = json.loads(here("scan", "--statistics", "--format", "json", cwd=tree(files)).stdout)["statistics"]
     assert [(row["rule"], row["findings"], row["safe"]) for row in rows] == [("ED101", 2, 2), ("ED201", 1, 0)]
 
 
 def test_statistics_are_for_formats_that_can_count(tree: Tree) -> None:
-    run = envdoctor("scan", "--statistics", "--format", "sarif", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--statistics", "--format", "sarif", cwd=tree({"a.sh": GHOST}))
     assert (run.returncode, run.stdout) == (2, "")
     assert "--statistics: sarif lists findings; use text or json" in run.stderr
 
@@ -148,13 +148,13 @@ def test_what_does_not_go_with_standard_input(tree: Tree, words: tuple[str, ...]
 
 def test_a_named_file_that_is_excluded(tree: Tree) -> None:
     root = tree({"envdoctor.toml": 'exclude = ["old"]\n', "old/a.sh": GHOST})
-    assert envdoctor("scan", "old/a.sh", cwd=root).returncode == 1
-    assert envdoctor("scan", "--force-exclude", "old/a.sh", cwd=root).returncode == 0
+    assert here("scan", "old/a.sh", cwd=root).returncode == 1
+    assert here("scan", "--force-exclude", "old/a.sh", cwd=root).returncode == 0
     piped = from_stdin(root, GHOST, "--force-exclude", "--stdin-filename", "old/b.sh")
     assert (piped.returncode, piped.stderr) == (0, "")
 
 
 def test_formats_that_shows_do_not_have(tree: Tree) -> None:
-    run = envdoctor("scan", "--show-target", "--format", "junit", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--show-target", "--format", "junit", cwd=tree({"a.sh": GHOST}))
     assert run.returncode == 2
     assert "JSON" in run.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import envdoctor, found, scan_json
+from support import found, here, scan_json
 
 from envdoctor.project import since
 
@@ -112,33 +112,34 @@ def test_the_summary_and_the_status_are_about_what_is_left(tree: Tree) -> None:
     root = committed(tree({"a.sh": GHOST}))
     report = scan_json(root, "--since", "HEAD")
     assert (report["summary"]["by_rule"], report["findings"]) == ({}, [])
-    assert envdoctor("scan", "--since", "HEAD", cwd=root).returncode == 0
+    assert here("scan", "--since", "HEAD", cwd=root).returncode == 0
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--output=x", "HEAD..HEAD"])
 def test_a_revision_that_is_none(tree: Tree, revision: str) -> None:
     root = committed(tree({"a.sh": GHOST}))
-    run = envdoctor("scan", f"--since={revision}", cwd=root)
+    run = here("scan", f"--since={revision}", cwd=root)
     assert (run.returncode, run.stdout) == (2, "")
     assert f"envdoctor: --since: {revision!r} is no commit of this repository" in run.stderr
     assert not (root / "x").exists()
 
 
 def test_no_repository(tree: Tree) -> None:
-    run = envdoctor("scan", "--since", "HEAD", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--since", "HEAD", cwd=tree({"a.sh": GHOST}))
     assert run.returncode == 2
     assert run.stderr.endswith(": not a git repository\n")
 
 
 def test_fixes_and_since(tree: Tree) -> None:
-    run = envdoctor("scan", "--since", "HEAD", "--fix", cwd=committed(tree({"a.sh": GHOST})))
+    run = here("scan", "--since", "HEAD", "--fix", cwd=committed(tree({"a.sh": GHOST})))
     assert (run.returncode, "--since only chooses what to report" in run.stderr) == (2, True)
 
 
 TEXT = st.lists(st.sampled_from(["a", "b", "++ x", "-- x", "+++ b/z", "@@ -1 +1 @@", ""]), max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(TEXT, TEXT)
 def test_changed_lines_are_those_that_a_comparison_of_lines_finds(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], after: list[str]

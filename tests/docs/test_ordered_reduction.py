@@ -16,9 +16,12 @@ from support import ROOT
 HERE = Path(__file__).parent
 KINDS = ("fp32", "fp16", "bf16")
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="torch is not installed: the ranks need its gloo"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None, reason="torch is not installed: the ranks need its gloo"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -224,6 +224,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--fix"], ["--fix", "--unsafe-fixes"], ["--add-ignores"]], ids=" ".join)
 def test_fixing_everything_ends_and_everything_parses(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, words: list[str]

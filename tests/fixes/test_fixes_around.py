@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 TRAINS = b"torch.nn.Linear(4, 1)(x).sum().backward()"
 CASES = {
     "a ghost": ("a.sh", b"export NCCL_DETERMINISTIC=1\nls\n", b"ls\n"),
@@ -42,7 +44,7 @@ def comment(lines: list[tuple[bytes, bytes]]) -> bytes:
 
 @pytest.mark.parametrize("case", CASES)
 @given(before=COMMENTS, behind=COMMENTS, mark=st.booleans())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_around_a_fix_stays(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     before: list[tuple[bytes, bytes]], behind: list[tuple[bytes, bytes]], mark: bool,

@@ -334,6 +334,7 @@ def test_code_nested_deep_is_left_alone(tree: Tree, monkeypatch: pytest.MonkeyPa
     assert (root / "train.py").read_text() in (text, text.replace("torch\n", "torch\n\ntorch.manual_seed(0)\n\n", 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "there"),
     [((), False), (("--fix",), False), (("--fix", "--unsafe-fixes"), True), (("--diff", "--unsafe-fixes"), True),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, envdoctor
+from support import ROOT, here
 
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
@@ -53,7 +53,7 @@ RULES = {
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_a_configuration_that_cannot_be_used(tree: Tree, name: str) -> None:
     path, text = CONFIGURATIONS[name]
-    run = envdoctor("scan", "--format", "concise", cwd=tree({path: text, "a.sh": GHOST}))
+    run = here("scan", "--format", "concise", cwd=tree({path: text, "a.sh": GHOST}))
     assert run.returncode == 2
     assert "a.sh:1:8: ED101" in run.stdout
     assert f"{path}:1:" in run.stdout
@@ -63,7 +63,7 @@ def test_a_configuration_that_cannot_be_used(tree: Tree, name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_of_ones_own_that_cannot_be_used(tree: Tree, name: str) -> None:
     files = {"envdoctor.toml": 'rules = ["own.toml"]\n', "own.toml": RULE + RULES[name], "a.sh": GHOST}
-    run = envdoctor("scan", "--format", "concise", cwd=tree(files))
+    run = here("scan", "--format", "concise", cwd=tree(files))
     assert run.returncode == 2
     assert "a.sh:1:8: ED101" in run.stdout
     assert re.search(r"own\.toml(:\d+)?: ", run.stdout)
@@ -71,7 +71,7 @@ def test_a_rule_of_ones_own_that_cannot_be_used(tree: Tree, name: str) -> None:
 
 
 def test_patterns_of_gitignore_that_are_none(tree: Tree) -> None:
-    run = envdoctor(
+    run = here(
         "scan",
         "--format",
         "concise",
@@ -87,21 +87,21 @@ def test_a_file_named_as_an_option(tree: Tree, name: str, words: tuple[str, ...]
     """pre-commit, xargs and `*` hand on names as they are."""
     root = tree({name: GHOST, "a.sh": GHOST})
     before = {path.name: path.read_text() for path in root.iterdir()}
-    run = envdoctor("scan", *(word.format(name=name) for word in words), cwd=root)
+    run = here("scan", *(word.format(name=name) for word in words), cwd=root)
     assert (run.returncode, run.stdout) == (2, "")
     assert (
         run.stderr
         == f"envdoctor: {name}: an option, and a file here has this name: write ./{name}, or -- before all files\n"
     )
     assert {path.name: path.read_text() for path in root.iterdir()} == before
-    assert envdoctor("scan", "--", "a.sh", name, cwd=root).returncode == 1
-    assert envdoctor("scan", f"./{name}", "a.sh", cwd=root).returncode == 1
+    assert here("scan", "--", "a.sh", name, cwd=root).returncode == 1
+    assert here("scan", f"./{name}", "a.sh", cwd=root).returncode == 1
 
 
 def test_paths_that_are_none(tree: Tree) -> None:
     root = tree({"a.sh": GHOST})
     (root / "loop").symlink_to("loop")
-    run = envdoctor("scan", "--format", "concise", "a.sh", "a" * 300, "loop", "gone", cwd=root)
+    run = here("scan", "--format", "concise", "a.sh", "a" * 300, "loop", "gone", cwd=root)
     assert run.returncode == 2
     assert "a.sh:1:8: ED101" in run.stdout
     assert "a: cannot be opened: File name too long\n" in run.stderr
@@ -117,7 +117,7 @@ def test_files_that_are_named_and_are_none(tree: Tree, words: tuple[str, ...]) -
     long = f'{{"version": 1, "files": {{"{"a" * 300}": {entry}}}}}'
     root = tree({"a.sh": GHOST, "deep.json": "[" * 100_000, "long.json": long})
     (root / "loop").symlink_to("loop")
-    run = envdoctor("scan", *words, cwd=root)
+    run = here("scan", *words, cwd=root)
     assert run.returncode in ((1,) if "long.json" in words else (0, 2))
     assert "internal error" not in run.stderr
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from everything import GHOST, KINDS, scan_rules, write_everything, write_example, write_kinds
-from node_trees import NODES, judged
+from node_trees import judged
+from recorded import NAMES, folder_of
 
 import envdoctor
 from envdoctor.analysis.target import hints as targets_hints
@@ -55,8 +56,8 @@ ERRORS = {"RecursionError": endless, "MemoryError": too_much, "InjectedError": u
 
 
 @pytest.fixture
-def scan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Scan:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def scan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cache: Path) -> Scan:
+    del cache
 
     def run(root: Path, *words: str) -> tuple[int, dict[str, Any], str]:
         monkeypatch.chdir(root)
@@ -72,6 +73,7 @@ def keys(report: dict[str, Any]) -> set[Key]:
     return {(f["path"], f["line"], f["name"], f["variable"]) for f in report["findings"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_reader_that_fails(
@@ -104,6 +106,7 @@ def test_every_kind_of_file_has_a_reader_that_failed() -> None:
     assert set(READERS) - set(KINDS) == {"ci-env", "conf-file"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["at once", "at its end"])
 @pytest.mark.parametrize(("rule", "number"), scan_rules(), ids=[rule.name for rule, _ in scan_rules()])
 def test_a_rule_that_fails(
@@ -250,7 +253,7 @@ def test_a_display_that_fails(
 
 
 def test_a_rule_that_fails_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    node = next(path for path in sorted(NODES.iterdir()) if path.is_dir())
+    node = folder_of(NAMES[0])
     before = judged(node)
     assert before.errors == []
     name = next(f.name for f in before.findings if f.name in {rule.name for rule in load_rulebook()})
@@ -348,6 +351,7 @@ SHARED = (
 """What all files share: where that fails, more than a file may be left undone."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.nightly), 23])
 def test_any_function_that_fails(

@@ -12,6 +12,8 @@ import pytest
 from everything import write_everything
 from support import ROOT
 
+pytestmark = pytest.mark.slow
+
 SHADOW = """
 import os
 import sys

@@ -13,6 +13,8 @@ from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.project.discovery import find
 
+pytestmark = pytest.mark.slow
+
 ODD = (
     # White space and line ends of some functions and not of others.
     "\v", "\f", "\x1c", "\x1e", "\x85", "\xa0", "\u2028", "\u3000", "\r", "\x00", "\ufeff",

@@ -19,6 +19,8 @@ from support import ROOT, envdoctor, found, scan_json
 from envdoctor.cli.arguments import parser
 from envdoctor.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = (
     "scan", "scan train.sh", "scan sub nested", "scan --since HEAD", "scan --since @{upstream}",

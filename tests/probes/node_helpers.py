@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envdoctor.knowledge.files import loads_toml
+from recorded import told
+
 from envdoctor.node.probes.base import Depth, Facts, NodeView
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.keys import Scalar
@@ -14,8 +15,6 @@ from envdoctor.node.probes.node import examine
 from envdoctor.node.probes.report import Node
 from envdoctor.node.probes.runner import MISSING, CommandResult, RecordedRunner
 
-NODES = Path(__file__).parent.parent / "nodes"
-NAMES = sorted(path.name for path in NODES.iterdir() if path.is_dir())
 NOT_FACTS = {"name", "summary", "recorded", "expect"}
 """Keys of node.toml that say something about the recording and not about the node."""
 
@@ -85,7 +84,6 @@ def examined(folder: Path, depth: Depth = "torch", **more: Any) -> Node:
     return examine(folder / "root", RecordedRunner(folder / "commands"), depth, **more)
 
 
-def expected(folder: Path) -> dict[str, Any]:
+def expected(name: str) -> dict[str, Any]:
     """The facts of a recorded node's node.toml."""
-    told = loads_toml((folder / "node.toml").read_text())
-    return {key: value for key, value in told.items() if key not in NOT_FACTS}
+    return {key: value for key, value in told(name).items() if key not in NOT_FACTS}

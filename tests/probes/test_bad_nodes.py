@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from node_helpers import NODES, Answers, by_detail, failed, observed, write
+from node_helpers import Answers, by_detail, failed, observed, write
+from recorded import folder_of
 
 from envdoctor.node.probes import node as node_module
 from envdoctor.node.probes.base import ProbeStatus
@@ -21,7 +22,7 @@ from envdoctor.node.probes.node import AFTER, BEFORE, ExaminationState, Probe, a
 from envdoctor.node.probes.report import Node
 from envdoctor.node.probes.runner import CommandResult, RecordedRunner, SystemRunner
 
-HEALTHY = NODES / "mi300x-8gpu-rocm-6.2"
+HEALTHY = "mi300x-8gpu-rocm-6.2"
 
 
 def statuses(node: Node) -> Mapping[str, ProbeStatus]:
@@ -42,8 +43,8 @@ def test_a_root_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answer", ["garbage", "[", "\0", "{}", "[]", "[" * 200_000, "nul\n" * 9])
 def test_helpers_that_print_garbage_change_no_fact_of_the_files(answer: str) -> None:
     garbage = Answers(dict.fromkeys(("rocm", "amd", "hip", "nvidia", "lspci", "stat", "df", "id", "test"), answer))
-    node = examine(HEALTHY / "root", garbage, "torch")
-    wanted = examine(HEALTHY / "root", Answers(), "files").as_json()
+    node = examine(folder_of(HEALTHY) / "root", garbage, "torch")
+    wanted = examine(folder_of(HEALTHY) / "root", Answers(), "files").as_json()
     assert {key: value for key, value in node.as_json().items() if wanted.get(key) != value} == {}
     assert statuses(node)["amd-smi"].status in ("failed", "ok")
     assert "stopped by a fault" not in repr(node.probes)
@@ -53,12 +54,15 @@ def test_helpers_that_print_garbage_change_no_fact_of_the_files(answer: str) -> 
     "result", [failed(0, timed_out=True), failed(-9), failed(1, stderr="x" * 10_000), failed(0, truncated=True)]
 )
 def test_helpers_that_fail_are_facts(result: CommandResult) -> None:
-    node = examine(HEALTHY / "root", Answers(dict.fromkeys(("rocm", "amd-smi", "nvidia", "lspci"), result)), "torch")
+    node = examine(
+        folder_of(HEALTHY) / "root", Answers(dict.fromkeys(("rocm", "amd-smi", "nvidia", "lspci"), result)), "torch"
+    )
     assert (node.gpu.count, node.gpu.arch) == (8, "gfx942")
     assert {statuses(node)[name].status for name in ("rocminfo", "amd-smi")} == {"failed"}
     assert all(len(probe.why) < 400 for probe in node.probes)
 
 
+@pytest.mark.slow
 def test_a_hung_rocm_smi_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts that hang stand for all of AMD's helpers; amdgpu's files do not tell the performance level."""
     folder = tmp_path / "bin"
@@ -67,7 +71,7 @@ def test_a_hung_rocm_smi_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setattr(node_module.amd_tools, "SECONDS", 0.3)
-    shutil.copytree(HEALTHY / "root", tmp_path / "root")
+    shutil.copytree(folder_of(HEALTHY) / "root", tmp_path / "root")
     for level in (tmp_path / "root/sys/class/drm").glob("card*/device/power_dpm_force_performance_level"):
         level.unlink()
     begin = time.monotonic()
@@ -91,16 +95,16 @@ class Vanishing(Answers):
 
 
 def test_files_that_vanish_while_the_node_is_examined(tmp_path: Path) -> None:
-    shutil.copytree(HEALTHY / "root", tmp_path / "root")
+    shutil.copytree(folder_of(HEALTHY) / "root", tmp_path / "root")
     kfd = tmp_path / "root/sys/class/kfd/kfd/topology/nodes"
     node = examine(tmp_path / "root", Vanishing(lambda: shutil.rmtree(kfd / "5", ignore_errors=True)), "files")
     assert (node.gpu.count, node.gpu.all_xgmi) == (7, True)
 
 
 def test_a_kfd_properties_file_that_vanishes_after_it_was_listed(tmp_path: Path) -> None:
-    shutil.copytree(HEALTHY / "root", tmp_path / "root")
+    shutil.copytree(folder_of(HEALTHY) / "root", tmp_path / "root")
     (tmp_path / "root/sys/class/kfd/kfd/topology/nodes/5/properties").unlink()
-    node = examine(tmp_path / "root", RecordedRunner(HEALTHY / "commands"), "files")
+    node = examine(tmp_path / "root", RecordedRunner(folder_of(HEALTHY) / "commands"), "files")
     assert node.gpu.count == 7
     assert statuses(node)["KFD topology"].status == "ok"
 
@@ -144,7 +148,7 @@ def test_a_fact_that_the_table_of_keys_does_not_know(tmp_path: Path) -> None:
 
 
 def test_64_logical_gpus_in_good_time() -> None:
-    folder = NODES / "mi300x-cpx-nps4-rocm-6.3"
+    folder = folder_of("mi300x-cpx-nps4-rocm-6.3")
     begin = time.monotonic()
     node = examine(folder / "root", RecordedRunner(folder / "commands"), "files")
     assert time.monotonic() - begin < 3
@@ -186,7 +190,7 @@ for probe in node.probes:
 
 
 def test_no_permission_anywhere(tmp_path: Path) -> None:
-    shutil.copytree(HEALTHY / "root", tmp_path / "root")
+    shutil.copytree(folder_of(HEALTHY) / "root", tmp_path / "root")
     for path in (tmp_path / "root").rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(0)
@@ -204,12 +208,13 @@ def test_no_permission_anywhere(tmp_path: Path) -> None:
     assert "limits|failed|/proc/self/limits: permission denied" in done.stdout
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_file_of_a_node_may_be_garbage(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """One file of a node holds random bytes: nothing raises, and no probe dies of a fault of its own."""
     target = tmp_path_factory.mktemp("node")
-    source = NODES / "mi300x-two-rocm-installs/root"
+    source = folder_of("mi300x-two-rocm-installs") / "root"
     shutil.copytree(source, target / "root", symlinks=True)
     files = sorted(path for path in (target / "root").rglob("*") if path.is_file())
     victim = data.draw(st.sampled_from(files))
@@ -222,19 +227,19 @@ def test_any_file_of_a_node_may_be_garbage(tmp_path_factory: pytest.TempPathFact
 
 def test_progress_is_told_as_it_happens() -> None:
     heard: list[str] = []
-    node = examine(HEALTHY / "root", Answers(), "files", told=lambda status: heard.append(status.name))
+    node = examine(folder_of(HEALTHY) / "root", Answers(), "files", told=lambda status: heard.append(status.name))
     assert heard == [probe.name for probe in node.probes]
     assert {p.name for p in node.probes if p.status == "skipped"} == {"torch", "rocminfo", "amd-smi", "rocm-smi"}
 
 
 def test_the_name_of_a_node_stands_in_its_facts() -> None:
-    node = examine(HEALTHY / "root", RecordedRunner(HEALTHY / "commands"), "files", name="node-3")
+    node = examine(folder_of(HEALTHY) / "root", RecordedRunner(folder_of(HEALTHY) / "commands"), "files", name="node-3")
     assert node.as_json()["name"] == "node-3"
     assert {o.place.node for o in node.facts.observations} == {"node-3"}
 
 
 def test_the_predicate_says_what_is_recorded() -> None:
-    folder = NODES / "h100-8gpu-cuda-12.4"
+    folder = folder_of("h100-8gpu-cuda-12.4")
     node = examine(folder / "root", RecordedRunner(folder / "commands"), "files", known=lambda name: name == "LANG")
     assert [s.name for s in node.facts.settings] == ["LANG"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from node_helpers import NODES, Answers, by_detail, observed, view_of
+from node_helpers import Answers, by_detail, observed, view_of
+from recorded import folder_of
 
 from envdoctor.node.probes.base import Absent
 from envdoctor.node.probes.libraries import ccl, plugins
@@ -18,7 +19,6 @@ from envdoctor.node.probes.parts import Ccl, Torch
 SITE = "/opt/venv/lib/python3.12/site-packages"
 WHEEL = f"{SITE}/torch/lib/librccl.so"
 OPT = "/opt/rocm-7.0.0/lib/librccl.so.1.0.70000"
-STUBS = NODES / "mi300x-rocm-7.0-container/root"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,8 @@ def test_header_versions(told: object, version: list[int] | None) -> None:
 
 def stubs() -> Mapping[str, bytes]:
     """Two real small librccl, of 2.22.3 and 2.26.6."""
-    return {path: (STUBS / path[1:]).read_bytes() for path in (WHEEL, OPT)}
+    root = folder_of("mi300x-rocm-7.0-container") / "root"
+    return {path: (root / path[1:]).read_bytes() for path in (WHEEL, OPT)}
 
 
 def probe(tmp_path: Path, vendor: str = "amd", *, mapped: list[str], report: Mapping[str, object] | None = None,

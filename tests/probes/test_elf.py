@@ -124,7 +124,8 @@ def test_read_bytes_past_the_end(tmp_path: Path) -> None:
     os.close(descriptor)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_headers_never_raise_anything_else(tmp_path: Path, data: st.DataObject) -> None:
     """Any bytes of the headers and tables may be wrong: the reader answers or says ElfError, and reads no gigabytes."""

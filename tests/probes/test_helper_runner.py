@@ -40,6 +40,7 @@ def test_what_cannot_be_started(argv: tuple[str, ...], rc: int) -> None:
     assert (result.rc, result.ok, bool(result.failure)) == (rc, False, True)
 
 
+@pytest.mark.slow
 def test_a_helper_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     code = (
@@ -69,6 +70,7 @@ def test_a_grandchild_that_keeps_the_pipe_is_not_waited_for() -> None:
     assert time.monotonic() - begin < 5
 
 
+@pytest.mark.slow
 def test_a_helper_that_closes_its_output_and_goes_on() -> None:
     begin = time.monotonic()
     result = SystemRunner().run(python("import os, time; os.close(1); os.close(2); time.sleep(60)"), 1.0)

@@ -118,6 +118,7 @@ def test_names_that_need_care() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "expected"), [(("-O0",), "debug"), (("-O0", "-g"), "debug"), (("-O2",), "release")])
 def test_build_of_cpp_library(flags: tuple[str, ...], expected: str) -> None:
     library = library_file(compile_c(CPP, "-shared", "-fPIC", "-fvisibility=hidden", *flags, suffix=".cc"))

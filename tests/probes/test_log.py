@@ -260,6 +260,7 @@ def test_nothing_raises_and_places_lie_in_the_text(pieces: list[str]) -> None:
         assert 1 <= item.place.column <= item.place.end_column <= len(lines[item.place.line - 1]) + 1
 
 
+@pytest.mark.slow
 def test_a_large_log_takes_no_minutes() -> None:
     line = HEAD + "AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n"
     other = HEAD + "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read " + "x" * 200 + "\n"

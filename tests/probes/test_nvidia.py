@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from node_helpers import NODES, Answers, by_detail, failed, observed, view_of
+from node_helpers import Answers, by_detail, failed, observed, view_of
+from recorded import folder_of
 
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.children import NVML, child_argv
@@ -222,7 +223,7 @@ def test_cuda_of_a_plain_node(tmp_path: Path) -> None:
 
 
 def test_driver_cuda_of_a_recording(tmp_path: Path) -> None:
-    text = (NODES / "recorded-h200-1gpu-nccl-2.28/commands/nvidia_smi_version.txt").read_text()
+    text = (folder_of("recorded-h200-1gpu-nccl-2.28") / "commands/nvidia_smi_version.txt").read_text()
     view = view_of(tmp_path, runner=smi(failed(), version=text))
     assert nvidia.driver_cuda(view) == "13.0"
     assert by_detail(view.facts, "helper.version") == {"nvidia-smi": "580.159.04"}

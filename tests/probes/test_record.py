@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from node_helpers import NAMES, NODES, examined, write
+from node_helpers import examined, write
+from recorded import NAMES, folder_of
 
 from envdoctor.knowledge.files import loads_toml
 from envdoctor.node.probes.files import NodeFiles
@@ -36,9 +37,9 @@ class Listening(RecordedRunner):
 
 def again(name: str, folder: Path) -> tuple[object, object]:
     """A recorded node examined, recorded, and examined again: both short forms."""
-    runner = Listening(NODES / name / "commands")
+    runner = Listening(folder_of(name) / "commands")
     runner.ran = []
-    node = examine(NODES / name / "root", runner, "torch", files=NodeFiles(NODES / name / "root", keep=True))
+    node = examine(folder_of(name) / "root", runner, "torch", files=NodeFiles(folder_of(name) / "root", keep=True))
     record(node, runner.ran, folder)
     return node, examined(folder)
 

@@ -1,15 +1,16 @@
-"""The nine recorded nodes: their facts come out exactly as their node.toml says, and stand at places that exist."""
+"""The recorded nodes: their facts come out exactly as their node.toml says, and stand at places that exist."""
 
 from __future__ import annotations
 
 import copy
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from node_helpers import NAMES, NODES, by_detail, examined, expected, observed
+from node_helpers import by_detail, examined, expected, observed
+from node_trees import changed
+from recorded import NAMES, copy_of, folder_of
 
 from envdoctor.node.probes.keys import KEYS, fits
 
@@ -21,15 +22,15 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_facts_exactly(name: str) -> None:
-    wanted = copy.deepcopy(expected(NODES / name))
+    wanted = copy.deepcopy(expected(name))
     for table, values in MORE.get(name, {}).items():
         wanted[table].update(values)
-    assert examined(NODES / name).as_json() == wanted
+    assert examined(folder_of(name)).as_json() == wanted
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_torch_no_fact_is_another(name: str) -> None:
-    files_only, whole = examined(NODES / name, "files").as_json(), examined(NODES / name).as_json()
+    files_only, whole = examined(folder_of(name), "files").as_json(), examined(folder_of(name)).as_json()
     for key, table in files_only.items():
         if isinstance(table, dict):
             assert {k: v for k, v in table.items() if whole[key][k] != v} == {}
@@ -44,14 +45,14 @@ FAILING = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_is_not_recorded_fails(name: str) -> None:
-    failed = {probe.name for probe in examined(NODES / name).probes if probe.status == "failed"}
+    failed = {probe.name for probe in examined(folder_of(name)).probes if probe.status == "failed"}
     no_df = set() if name in WITH_DF else {"shared memory"}
     assert failed == FAILING.get(name, set()) | no_df
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_observation_fits_the_table_and_has_a_place(name: str) -> None:
-    for observation in examined(NODES / name).facts.observations:
+    for observation in examined(folder_of(name)).facts.observations:
         assert fits(observation.key, observation.value), observation
         assert observation.place.path, observation
         assert bool(observation.detail) >= bool(KEYS[observation.key].each), observation
@@ -59,7 +60,7 @@ def test_every_observation_fits_the_table_and_has_a_place(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_places_of_files_are_files_of_the_node(name: str) -> None:
-    folder = NODES / name
+    folder = folder_of(name)
     for observation in examined(folder).facts.observations:
         path = observation.place.path
         if path.startswith("/sys/class/kfd") or path.startswith("/sys/class/drm"):
@@ -68,7 +69,7 @@ def test_places_of_files_are_files_of_the_node(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_serial_number_or_host_name_in_facts(name: str) -> None:
-    node = examined(NODES / name)
+    node = examined(folder_of(name))
     words = repr((node.as_json(), node.facts, node.devices, node.links, node.probes))
     for secret in ("a1b2c3d4e5f6", "11651590505119", "6510516211603", "gpu-node-01", "GPU-0000"):
         assert secret not in words
@@ -76,7 +77,7 @@ def test_no_serial_number_or_host_name_in_facts(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_that_is_known_as_json(name: str) -> None:
-    node = examined(NODES / name)
+    node = examined(folder_of(name))
     details = json.loads(json.dumps(node.details_json()))
     assert len(details["observations"]) == len(node.facts.observations)
     assert {item["status"] for item in details["probes"]} <= {"ok", "absent", "failed", "skipped"}
@@ -85,13 +86,13 @@ def test_all_that_is_known_as_json(name: str) -> None:
 
 
 def test_units_stand_beside_their_values() -> None:
-    details = examined(NODES / "mi300x-cpx-nps4-rocm-6.3").details_json()
+    details = examined(folder_of("mi300x-cpx-nps4-rocm-6.3")).details_json()
     limit = next(item for item in details["observations"] if item["key"] == "host.memlock_bytes")
     assert (limit["value"], limit["unit"], limit["path"]) == (8388608, "bytes", "/proc/self/limits")
 
 
 def test_each_gpu_of_a_partitioned_node() -> None:
-    node = examined(NODES / "mi300x-cpx-nps4-rocm-6.3")
+    node = examined(folder_of("mi300x-cpx-nps4-rocm-6.3"))
     packages = by_detail(node.facts, "gpu.device.package")
     assert [packages[f"gpu {i}"] for i in (0, 7, 8, 63)] == [0, 0, 1, 7]
     assert set(by_detail(node.facts, "gpu.device.compute_units").values()) == {38}
@@ -100,14 +101,14 @@ def test_each_gpu_of_a_partitioned_node() -> None:
 
 
 def test_one_gpu_at_another_performance_level() -> None:
-    node = examined(NODES / "mi250x-8gcd-rocm-5.7")
+    node = examined(folder_of("mi250x-8gcd-rocm-5.7"))
     levels = by_detail(node.facts, "gpu.device.perf_level")
     assert [gpu for gpu, level in levels.items() if level == "perf_determinism"] == ["gpu 0"]
     assert node.gpu.physical == 4
 
 
 def test_two_installs_in_one_process() -> None:
-    node = examined(NODES / "mi300x-two-rocm-installs")
+    node = examined(folder_of("mi300x-two-rocm-installs"))
     facts = node.facts
     assert observed(facts, "process.rocm_root") == ["/opt/rocm-6.2.4", "/opt/rocm-6.1.2"]
     assert observed(facts, "process.hip_runtime") == ["/opt/rocm-6.2.4/lib/libamdhip64.so.6.2.60204"]
@@ -118,7 +119,7 @@ def test_two_installs_in_one_process() -> None:
 
 
 def test_container_with_a_second_stack() -> None:
-    facts = examined(NODES / "mi300x-rocm-7.0-container").facts
+    facts = examined(folder_of("mi300x-rocm-7.0-container")).facts
     assert len(observed(facts, "process.hip_runtime")) == 2
     assert by_detail(facts, "ccl.conf_file") == {"/etc/nccl.conf": "ignored"}
     assert by_detail(facts, "rocm.user_space") == {
@@ -130,7 +131,7 @@ def test_container_with_a_second_stack() -> None:
 
 
 def test_preloaded_library_and_conf_file() -> None:
-    node = examined(NODES / "h100-8gpu-cuda-12.4")
+    node = examined(folder_of("h100-8gpu-cuda-12.4"))
     assert by_detail(node.facts, "ccl.preloaded") == {
         "/usr/lib/x86_64-linux-gnu/libnccl.so.2": "/usr/lib/x86_64-linux-gnu/libnccl.so.2.18.3"
     }
@@ -145,7 +146,7 @@ def test_preloaded_library_and_conf_file() -> None:
 
 
 def test_refused_device() -> None:
-    node = examined(NODES / "no-gpu-access-kfd-denied")
+    node = examined(folder_of("no-gpu-access-kfd-denied"))
     assert node.gpu.usable == 0
     assert observed(node.facts, "host.kfd_group") == ["render"]
     assert observed(node.facts, "host.in_kfd_group") == [False]
@@ -156,7 +157,7 @@ def test_refused_device() -> None:
 
 
 def test_wheels_without_opt_rocm() -> None:
-    node = examined(NODES / "rocm-wheels-no-opt-rocm")
+    node = examined(folder_of("rocm-wheels-no-opt-rocm"))
     assert by_detail(node.facts, "rocm.wheel") == {
         "rocm": "7.10.0", "rocm-sdk-core": "7.10.0", "rocm-sdk-device-gfx942": "7.10.0", "rocm-sdk-libraries": "7.10.0"
     }  # fmt: skip
@@ -165,7 +166,7 @@ def test_wheels_without_opt_rocm() -> None:
 
 
 def test_several_ranks_on_one_gpu() -> None:
-    assert observed(examined(NODES / "recorded-h200-1gpu-nccl-2.28").facts, "ccl.ranks_per_gpu") == [2]
+    assert observed(examined(folder_of("recorded-h200-1gpu-nccl-2.28")).facts, "ccl.ranks_per_gpu") == [2]
 
 
 FAULTS = [
@@ -187,27 +188,16 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("path", "old", "new", "keys", "value"), FAULTS, ids=lambda v: str(v)[:40])
-def test_one_change_changes_its_fact(
-    tmp_path: Path, path: str, old: str, new: str, keys: tuple[str, ...], value: object
-) -> None:
-    folder = copied("mi300x-8gpu-rocm-6.2", tmp_path)
-    file = folder / "root" / path
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new, 1))
-    table: Any = examined(folder).as_json()
+def test_one_change_changes_its_fact(path: str, old: str, new: str, keys: tuple[str, ...], value: object) -> None:
+    with changed("mi300x-8gpu-rocm-6.2", [{"file": f"root/{path}", "replace": old, "code": new}]) as folder:
+        table: Any = examined(folder).as_json()
     for key in keys:
         table = table[key]
     assert table == value
 
 
-def copied(name: str, to: Path) -> Path:
-    shutil.copytree(NODES / name, to / name)
-    return to / name
-
-
 def test_a_pcie_link_in_place_of_xgmi(tmp_path: Path) -> None:
-    folder = copied("mi300x-8gpu-rocm-6.2", tmp_path)
+    folder = copy_of("mi300x-8gpu-rocm-6.2", tmp_path)
     nodes = folder / "root/sys/class/kfd/kfd/topology/nodes"
     for first, second in ((2, 3), (3, 2)):
         for link in (nodes / str(first) / "io_links").iterdir():
@@ -220,17 +210,17 @@ def test_a_pcie_link_in_place_of_xgmi(tmp_path: Path) -> None:
 
 
 def test_a_copy_without_links_is_the_same_node(tmp_path: Path) -> None:
-    folder = copied("mi300x-two-rocm-installs", tmp_path)
+    folder = copy_of("mi300x-two-rocm-installs", tmp_path)
     for line in (folder / "links.tsv").read_text().splitlines()[1:]:
         (folder / "root" / line.split("\t")[0][1:]).unlink()
-    assert examined(folder).as_json() == expected(folder)
+    assert examined(folder).as_json() == expected(folder.name)
 
 
 def test_real_links_need_no_list(tmp_path: Path) -> None:
-    folder = copied("mi300x-two-rocm-installs", tmp_path)
+    folder = copy_of("mi300x-two-rocm-installs", tmp_path)
     for line in (folder / "links.tsv").read_text().splitlines()[1:]:
         path, target = line.split("\t")
         (folder / "root" / path[1:]).unlink()
         (folder / "root" / path[1:]).symlink_to(target)
     (folder / "links.tsv").unlink()
-    assert examined(folder).as_json() == expected(folder)
+    assert examined(folder).as_json() == expected(folder.name)

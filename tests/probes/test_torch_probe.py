@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from node_helpers import NODES, Answers, by_detail, failed, observed, view_of
+from node_helpers import Answers, by_detail, failed, observed, view_of
+from recorded import NAMES, entries_of
 
 from envdoctor.node.probes.amd import miopen
 from envdoctor.node.probes.base import Absent, ProbeFailed
@@ -253,5 +254,7 @@ def test_no_miopen(tmp_path: Path, report: dict[str, object]) -> None:
 
 
 def test_recorded_reports_are_understood() -> None:
-    for path in NODES.glob("*/commands/torch_info.json"):
-        assert parse_report(path.read_text())["torch"]
+    reports = [e.content for name in NAMES for e in entries_of(name) if e.path == "commands/torch_info.json"]
+    assert len(reports) > 5
+    for report in reports:
+        assert parse_report(report.decode())["torch"]

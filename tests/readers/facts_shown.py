@@ -5,15 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from hypothesis import settings
-
 from envdoctor.core.facts import FileFacts, Place, Setting
 from envdoctor.core.source import Source
 from envdoctor.readers.kinds import kind_of
 from envdoctor.readers.registry import read
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")  # a machine that is busy is no failure of a reader
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

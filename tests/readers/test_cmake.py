@@ -126,6 +126,7 @@ def test_any_lines_are_read(text: str) -> None:
     check_places(text, facts_of(text, NAME))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["set(A_FLAGS -O3)\n", "[[", "(", "if(a)\n", '"', "a(", "#[[", "a b ", "$<:-a", "-"])
 def test_time_is_bounded(line: str) -> None:
     check_repeated(line, NAME)

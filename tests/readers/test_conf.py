@@ -92,10 +92,12 @@ def test_any_text_is_read(text: str, path: str) -> None:
 SPARK = "spark.executorEnv.A" + " " * 1000 + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["NCCL_A=1\n", "=\n", " " * 1000, SPARK, "[x\n", "A;"])
 def test_time_is_bounded(line: str) -> None:
     check_repeated(line, "a.conf")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated("NCCL_DEBUG=INFO\n", "a.conf", 5_000_000)

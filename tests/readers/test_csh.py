@@ -113,6 +113,7 @@ def test_any_lines_are_read(text: str) -> None:
     check_places(text, facts_of(text, "x.csh"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -132,6 +133,7 @@ def test_time_is_bounded(line: str) -> None:
     check_repeated(line, "x.csh")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated(
         [

@@ -125,6 +125,7 @@ def test_any_text_is_read(text: str, kind: str) -> None:
     check_places(text, facts_of(text, "x", kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["NCCL_DEBUG=INFO\n", "A='x\n", 'A="\\"x\n', "A\n", "A=$(\n", "A" * 1000, "A=" + "${" * 100]
 )
@@ -132,5 +133,6 @@ def test_time_is_bounded(line: str) -> None:
     check_repeated(line, ".env")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated("NCCL_DEBUG=INFO\n", ".env", 5_000_000)

@@ -138,6 +138,7 @@ def test_any_lines_are_read(text: str) -> None:
     check_places(text, facts_of(text, "x.ini"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -156,6 +157,7 @@ def test_time_is_bounded(line: str) -> None:
     check_repeated(line, "x.ini")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated(
         [

@@ -199,6 +199,7 @@ BIG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BIG)
 def test_time_is_bounded(name: str) -> None:
     check_bounded(BIG[name], "x.json")

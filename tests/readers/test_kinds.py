@@ -122,6 +122,7 @@ def test_binary_content_with_the_name_of_a_text(tree: Tree, name: str, data: byt
     assert [(p["path"], p["message"]) for p in report["summary"]["problems"]] == [(name, "holds no text: not read")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "limit"), [("a.ipynb", 50), ("a.json", 5), ("a.env", 5)])
 def test_files_that_are_too_large_are_refused_at_once(tree: Tree, name: str, limit: int) -> None:
     root = tree({name: FILES["x.ipynb"]})
@@ -135,6 +136,7 @@ def test_files_that_are_too_large_are_refused_at_once(tree: Tree, name: str, lim
     assert messages == [(name, f"larger than {limit} MB: not read")]
 
 
+@pytest.mark.slow
 def test_a_notebook_may_be_large_for_what_it_printed(tree: Tree) -> None:
     printed = '"outputs": ["' + "x" * 20_000_000 + '"], "source"'
     root = tree({"x.ipynb": FILES["x.ipynb"].replace('"source"', printed)})

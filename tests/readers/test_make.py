@@ -158,6 +158,7 @@ def test_any_lines_are_read(text: str, path: str) -> None:
     check_places(text, facts_of(text, path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["Makefile", "justfile"])
 @pytest.mark.parametrize(
     "line",

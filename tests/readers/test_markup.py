@@ -109,6 +109,7 @@ def test_any_lines_are_read(text: str, path: str) -> None:
     check_places(text, facts_of(text, path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["x.md", "x.rst"])
 @pytest.mark.parametrize(
     "line", ["```bash\nexport A_B=1\n```\n", "```", "```text\n", ".. code:: bash\n\n   export A_B=1\n\n", " ", "> "]

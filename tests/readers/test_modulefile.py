@@ -159,6 +159,7 @@ BIG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(SHAPES))
 @pytest.mark.parametrize("line", BIG)
 def test_time_is_bounded(path: str, line: str) -> None:

@@ -202,6 +202,7 @@ OUTPUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs_of_nearly_fifty_megabytes_are_passed_over(name: str) -> None:
     text = as_json(["%env A_B=1"]).replace('"outputs": []', '"outputs": [' + OUTPUTS[name]()[0] + "]")
@@ -211,6 +212,7 @@ def test_outputs_of_nearly_fifty_megabytes_are_passed_over(name: str) -> None:
     assert [s.name for s in facts.settings] == ["A_B"]
 
 
+@pytest.mark.slow
 def test_code_beyond_all_measure_is_left_out_and_said_to_be() -> None:
     facts = notebook("%env A_B=1", "x = 1\n" * 600_000)
     assert [s.name for s in facts.settings] == ["A_B"]
@@ -220,6 +222,7 @@ def test_code_beyond_all_measure_is_left_out_and_said_to_be() -> None:
 BIG = ["[" * 500_000, '{"cells": [' * 100_000, '{"a":' * 200_000, '"' * 500_001, "{" + '"cells": [],' * 100_000]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BIG, ids=range(len(BIG)))
 def test_time_is_bounded(text: str) -> None:
     start = time.process_time()

@@ -64,7 +64,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
 
 
 @given(st.lists(statements(), max_size=6))
-@limits(max_examples=150, deadline=None)
+@limits(max_examples=150)
 def test_names_and_places_agree(parts: list[str]) -> None:
     text = "\n".join(parts) + "\n"
     check_places(text, read(text))
@@ -81,13 +81,13 @@ FRAGMENTS = st.sampled_from([
 
 
 @given(st.lists(FRAGMENTS, max_size=30))
-@limits(max_examples=300, deadline=None)
+@limits(max_examples=300)
 def test_broken_scripts_raise_nothing(parts: list[str]) -> None:
     read("".join(parts))
 
 
 @given(st.text(max_size=200))
-@limits(max_examples=150, deadline=None)
+@limits(max_examples=150)
 def test_arbitrary_text_raises_nothing(text: str) -> None:
     read(text)
 
@@ -170,6 +170,7 @@ def test_deep_and_long_texts_end_in_time(text: str) -> None:
     assert time.process_time() - start < 10
 
 
+@pytest.mark.slow
 def test_facts_are_bounded() -> None:
     facts = read("export A=1\n" * (MOST_FACTS + 10))
     assert len(facts.settings) <= MOST_FACTS + 2

@@ -123,6 +123,7 @@ def test_any_lines_are_read(text: str) -> None:
     check_places(text, facts_of(text, "x.tf"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["env = { A_B = 1 }\n", "{", "[", "(", "x = <<EOT\n", '"${', "/*", "a b ", 'x = "', "env {\n", "f(", "x = "]
 )
@@ -130,6 +131,7 @@ def test_time_is_bounded(line: str) -> None:
     check_repeated(line, "x.tf")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated(
         ["env = { A_B = 1 }\n", "{", "[", "(", "x = <<EOT\n", '"${', "/*", "a b ", 'x = "', "env {\n", "f(", "x = "][0],

@@ -118,6 +118,7 @@ def test_any_lines_are_read(text: str) -> None:
     check_places(text, facts_of(text, "x.toml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     ["[env]\nA_B = 1\n", "x = [", 'x = """\n', "x = '''\n", "[a.b]\n", "x = {a = ", "a.", "[[a]]\n", 'A_B = "x\n'],
@@ -126,6 +127,7 @@ def test_time_is_bounded(line: str) -> None:
     check_repeated(line, "x.toml")
 
 
+@pytest.mark.slow
 def test_five_megabytes() -> None:
     check_repeated(
         ["[env]\nA_B = 1\n", "x = [", 'x = """\n', "x = '''\n", "[a.b]\n", "x = {a = ", "a.", "[[a]]\n", 'A_B = "x\n'][

@@ -131,6 +131,7 @@ BIG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BIG)
 def test_time_is_bounded(name: str) -> None:
     text = BIG[name]()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from report_samples import clean, full, hostile, undone
-from support import ROOT, envdoctor
+from support import ROOT, here
 
 from envdoctor import __version__
 from envdoctor.engine import ScanResult
@@ -21,12 +21,13 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_snapshot(name: str) -> None:
-    run = envdoctor("scan", "--format", name, "--target", "cuda", cwd=ROOT / "tests" / "fixtures" / "report")
+    run = here("scan", "--format", name, "--target", "cuda", cwd=ROOT / "tests" / "fixtures" / "report")
     path = SNAPSHOTS / f"{name}.txt"
     shown = run.stdout.replace(__version__, "VERSION")
     if os.environ.get("ENVDOCTOR_ACCEPT"):
         path.write_text(shown, encoding="utf-8")
-    assert shown == path.read_text(encoding="utf-8")
+    again = "`ENVDOCTOR_ACCEPT=1 pytest tests/reports/test_formats.py` writes the snapshots anew"
+    assert shown == path.read_text(encoding="utf-8"), again
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
@@ -52,7 +53,7 @@ def test_what_could_not_be_done_shows_in_every_format_that_is_kept(name: str) ->
 
 
 def test_json_keys_are_the_contract() -> None:
-    run = envdoctor("scan", "--format", "json", cwd=ROOT / "tests" / "fixtures" / "report")
+    run = here("scan", "--format", "json", cwd=ROOT / "tests" / "fixtures" / "report")
     report = json.loads(run.stdout)
     assert set(report) == {"version", "findings", "hints", "summary"}
     assert report["version"] == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 from report_samples import HOSTILE, clean, full, hostile
-from support import envdoctor
+from support import here
 
 from envdoctor.reports.base import printable
 from envdoctor.reports.findings.formats import report
@@ -69,7 +69,7 @@ def test_nothing_found_and_hostile_text() -> None:
 
 
 def marks(root: Path) -> dict[tuple[str, str], str]:
-    run = envdoctor("scan", "--format", "gitlab", "--target", "cuda", cwd=root)
+    run = here("scan", "--format", "gitlab", "--target", "cuda", cwd=root)
     return {(i["check_name"], str(i["location"]["lines"]["begin"])): i["fingerprint"] for i in issues(run.stdout)}
 
 

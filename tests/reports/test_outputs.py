@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from report_samples import hostile
-from support import ROOT, envdoctor
+from support import ROOT, here
 
 from envdoctor.core.errors import UserError
 from envdoctor.reports.findings.formats import FORMATS
@@ -65,7 +65,7 @@ def test_words_of_the_command_line() -> None:
 def test_several_formats_in_one_run(tree: Tree) -> None:
     root = tree({"a.sh": GHOST})
     words = [word for name in ("sarif", "junit", "html") for word in ("--format", f"{name}:o.{name}")]
-    run = envdoctor("scan", *words, "--format", "concise", cwd=root)
+    run = here("scan", *words, "--format", "concise", cwd=root)
     assert run.returncode == 1
     assert run.stdout.count("\n") == 1
     assert json.loads((root / "o.sarif").read_text())["version"] == "2.1.0"
@@ -74,13 +74,13 @@ def test_several_formats_in_one_run(tree: Tree) -> None:
 
 
 def test_one_format_with_a_file_prints_nothing(tree: Tree) -> None:
-    run = envdoctor("scan", "--format", "json:o.json", cwd=tree({"a.sh": GHOST}))
+    run = here("scan", "--format", "json:o.json", cwd=tree({"a.sh": GHOST}))
     assert (run.returncode, run.stdout, run.stderr) == (1, "", "")
 
 
 @pytest.mark.parametrize("words", [["--format", "text", "--format", "json"], ["--format", "json:no/such/folder"]])
 def test_what_cannot_be_done_is_status_2(tree: Tree, words: list[str]) -> None:
-    run = envdoctor("scan", *words, cwd=tree({"a.sh": GHOST}))
+    run = here("scan", *words, cwd=tree({"a.sh": GHOST}))
     assert run.returncode == 2
     assert "Traceback" not in run.stderr
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_status_2(tree: Tree, words: list[str]) -> None:
 def test_a_name_that_is_not_utf8_ends_no_scan(tmp_path: Path, name: str) -> None:
     with (tmp_path / os.fsdecode(b"a\xff.sh")).open("w") as file:
         file.write(GHOST)
-    run = envdoctor("scan", "--format", name, cwd=tmp_path)
+    run = here("scan", "--format", name, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (1, "")
     assert run.stdout
 
@@ -100,11 +100,13 @@ def test_every_format_can_be_written_to_a_file_whatever_is_in_it(tmp_path: Path,
     assert (tmp_path / "o").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(FORMATS) - {"text"}))
 def test_formats_for_programs_have_no_colour_on_a_terminal(tree: Tree, name: str) -> None:
     assert b"\x1b[" not in on_a_terminal(tree({"a.sh": GHOST}), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "coloured"),
     [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],

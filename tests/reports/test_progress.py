@@ -14,6 +14,8 @@ import pytest
 
 from envdoctor.reports import progress
 
+pytestmark = pytest.mark.slow
+
 Tree = Callable[[Mapping[str, str]], Path]
 SLOW = """
 import sys, time

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from report_samples import HOSTILE, clean, full, hostile
-from support import envdoctor
+from support import here
 
 from envdoctor.core.facts import Place
 from envdoctor.reports.findings.formats import report
@@ -114,7 +114,7 @@ def test_regions_are_never_upside_down(place: tuple[int, int, int, int], expecte
 
 def test_fingerprints_survive_moved_lines(tree: Tree) -> None:
     def marks(code: str) -> list[str]:
-        run = envdoctor("scan", "--format", "sarif", cwd=tree({"a.sh": code}))
+        run = here("scan", "--format", "sarif", cwd=tree({"a.sh": code}))
         return [r["partialFingerprints"]["envdoctorFinding/v1"] for r in run_of(run.stdout)["results"]]
 
     line = "export NCCL_DETERMINISTIC=1\n"

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from node_trees import NAMES, NODES, edited, judged
+from node_trees import edited, judged, judged_as_recorded
+from recorded import NAMES
 
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Confirmation, Finding, Severity
@@ -75,7 +76,7 @@ def test_marks(status: str, severities: list[Severity], mark: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_observation_stands_somewhere(name: str) -> None:
-    examination = judged(NODES / name)
+    examination = judged_as_recorded(name)
     shown = {name for _, names in SECTIONS for name in names}
     assert {probe_of(o) for o in examination.node.facts.observations} <= shown
     sheet = node_report(examination, details=True)
@@ -86,14 +87,14 @@ def test_every_observation_stands_somewhere(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", sorted(FORMATS))
 def test_every_node_in_every_format(name: str, form: str) -> None:
-    text = render(judged(NODES / name), form, details=True, hints=True)
+    text = render(judged_as_recorded(name), form, details=True, hints=True)
     assert text.endswith("\n")
     assert "\x1b" not in text
     assert name in text
 
 
 def test_findings_mark_their_lines() -> None:
-    sheet = node_report(judged(NODES / H100))
+    sheet = node_report(judged_as_recorded(H100))
     marks = {line.label: line.mark for section in sheet.sections for line in section.lines}
     assert marks["environment"] == "error"
     assert marks["collectives library"] == "warning"
@@ -111,16 +112,16 @@ def test_a_setting_of_a_conf_file_marks_the_conf_files(tmp_path: Path) -> None:
 
 
 def test_what_is_hidden_is_counted() -> None:
-    sheet = node_report(judged(NODES / H100))
+    sheet = node_report(judged_as_recorded(H100))
     assert sheet.closing == "5 findings (1 error, 4 warnings); 2 hints not shown (--hints)"
-    assert node_report(judged(NODES / H100), hints=True).closing == "7 findings (1 error, 4 warnings, 2 hints)"
-    assert node_report(judged(NODES / HEALTHY)).closing == "No findings"
+    assert node_report(judged_as_recorded(H100), hints=True).closing == "7 findings (1 error, 4 warnings, 2 hints)"
+    assert node_report(judged_as_recorded(HEALTHY)).closing == "No findings"
     assert any("--details names them" in note for note in sheet.notes)
-    assert not any("--details" in note for note in node_report(judged(NODES / H100), details=True).notes)
+    assert not any("--details" in note for note in node_report(judged_as_recorded(H100), details=True).notes)
 
 
 def test_lines_in_words() -> None:
-    sheet = node_report(judged(NODES / CONTAINER))
+    sheet = node_report(judged_as_recorded(CONTAINER))
     lines = {line.label: line.text for section in sheet.sections for line in section.lines}
     assert lines["container"] == "inside a container (docker)"
     assert lines["shared memory"] == "/dev/shm has 64 MiB"
@@ -132,13 +133,13 @@ def test_lines_in_words() -> None:
 
 
 def test_a_driver_without_a_version() -> None:
-    sheet = node_report(judged(NODES / "rocm-wheels-no-opt-rocm"))
+    sheet = node_report(judged_as_recorded("rocm-wheels-no-opt-rocm"))
     lines = {line.label: line.text for section in sheet.sections for line in section.lines}
     assert lines["driver"] == "amdgpu of the kernel itself (6.8.0-60-generic), which has no version"
 
 
 def test_a_confirmation_is_shown() -> None:
-    examination = judged(NODES / HEALTHY)
+    examination = judged_as_recorded(HEALTHY)
     said = Finding("ED101", "ghost-variable", "error", "high", Place("/x", 1, 1, 1, 1), "said", variable="NCCL_X",
                    confirmation=Confirmation("confirmed", "nobody asked for it"))  # fmt: skip
     examination.findings = [said]
@@ -204,7 +205,7 @@ def test_words_that_mean_something_to_markdown() -> None:
 
 
 def test_json_is_complete() -> None:
-    report = examination_json(judged(NODES / CONTAINER))
+    report = examination_json(judged_as_recorded(CONTAINER))
     assert set(report) == {"version", "node", "findings", "experiments", "smoke", "source", "depth", "level", "target",
                            "notes", "summary", "details"}  # fmt: skip
     assert report["target"] == {
@@ -220,7 +221,7 @@ def test_json_is_complete() -> None:
 
 
 def test_colour_only_where_it_is_asked_for() -> None:
-    examination = judged(NODES / H100)
+    examination = judged_as_recorded(H100)
     assert "\x1b[1;31m" in render(examination, "text", colour=True)
     assert "\x1b" not in render(examination, "text")
     assert render(examination, "text", ascii_only=True).isascii()
@@ -228,7 +229,7 @@ def test_colour_only_where_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
 def test_a_note_of_several_lines_keeps_them(name: str) -> None:
-    examination = judged(NODES / "recorded-h200-2gpu-nccl-2.28")
+    examination = judged_as_recorded("recorded-h200-2gpu-nccl-2.28")
     examination.smoke = "user     A  A\npinned   A  B"
     text = node_format(name).render(examination)
     assert "user     A  A\n" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from node_trees import NODES, judged
+from node_trees import judged_as_recorded
 
 from envdoctor.node.probes.parts import Device, Link
 from envdoctor.node.probes.report import Node
@@ -18,7 +18,7 @@ def devices(count: int, packages: int | None = None) -> list[Device]:
 
 
 def test_every_pair_of_a_healthy_board() -> None:
-    lines = topology(judged(NODES / "mi300x-8gpu-rocm-6.2").node)
+    lines = topology(judged_as_recorded("mi300x-8gpu-rocm-6.2").node)
     assert lines[0].split() == [str(i) for i in range(8)]
     assert lines[1].split()[:10] == ["gpu", "0", ".", *["xGMI"] * 7]
     assert lines[8].split()[:10] == ["gpu", "7", *["xGMI"] * 7, "."]

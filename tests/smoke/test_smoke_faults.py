@@ -12,6 +12,8 @@ from smoke_lab import CPU, FAULTS, SMALL, Lab
 from envdoctor.node.smoke.compare import verdicts
 from envdoctor.node.smoke.model import ExperimentResult, SmokeRequest
 
+pytestmark = pytest.mark.slow
+
 
 def judged(*results: ExperimentResult, request: SmokeRequest | None = None) -> dict[str, str]:
     """Rule -> message, but for what is always said of the CPU."""

@@ -71,6 +71,7 @@ def test_nothing_is_left(tmp_path: Path, fault: str, number: int, handling: str)
     assert_ended(mark, 10)
 
 
+@pytest.mark.slow
 def test_close_ends_a_server_that_imports_for_ever(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("import signal, time\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(1000)\n")
     mark = f"mark-{uuid.uuid4()}"

@@ -27,6 +27,8 @@ from envdoctor.node.smoke.run.session import hopeless, run_smoke
 from envdoctor.node.smoke.run.tracing import shim_tracing
 from envdoctor.node.trace.build import ShimError
 
+pytestmark = pytest.mark.slow
+
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed for this interpreter")
 SURVEY = {
     "torch": "2.13.0", "cuda": "13.0", "hip": None, "nccl": True, "gloo": True, "masks": {}, "shm_free": 1 << 30,

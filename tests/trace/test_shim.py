@@ -15,7 +15,11 @@ from traced import PATTERNS, Traced, shim, traced
 
 from envdoctor.node.trace.records import HEADER, NamePattern, create, read_all
 
-pytestmark = [needs_compiler, pytest.mark.skipif(sys.platform != "linux", reason="the shim is for Linux")]
+pytestmark = [
+    pytest.mark.slow,
+    needs_compiler,
+    pytest.mark.skipif(sys.platform != "linux", reason="the shim is for Linux"),
+]
 
 HEAD = """
 #define _GNU_SOURCE

@@ -12,7 +12,7 @@ from native import COMPILER, needs_compiler
 from envdoctor.node.trace import build
 from envdoctor.node.trace.build import ShimError, compile_shim, find_compiler, shim_library, why_not_working
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 
 @pytest.fixture

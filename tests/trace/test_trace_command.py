@@ -18,7 +18,7 @@ from envdoctor.cli.trace import patterns
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.node.trace.merge import CONTEXT
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 PROGRAM = """
 #include <stdio.h>

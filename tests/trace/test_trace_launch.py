@@ -14,6 +14,8 @@ import pytest
 from envdoctor.node.trace import launch
 from envdoctor.node.trace.launch import LaunchError, environment_for, run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(launch.__file__).parents[2]
 
 

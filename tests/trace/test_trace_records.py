@@ -152,7 +152,8 @@ def test_no_room_on_the_disk(tmp_path: Path) -> None:
     assert "File too large" in done.stdout
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_never_raise(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "records"

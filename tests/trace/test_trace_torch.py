@@ -14,7 +14,7 @@ from support import envdoctor
 
 PYTHON = os.environ.get("ENVDOCTOR_TORCH_PYTHON") or (sys.executable if importlib.util.find_spec("torch") else "")
 """ENVDOCTOR_TORCH_PYTHON: another interpreter, which has torch."""
-pytestmark = [needs_compiler, pytest.mark.skipif(not PYTHON, reason="torch is not installed")]
+pytestmark = [pytest.mark.slow, needs_compiler, pytest.mark.skipif(not PYTHON, reason="torch is not installed")]
 
 SCRIPT = """
 import os

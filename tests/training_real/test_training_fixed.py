@@ -12,6 +12,8 @@ from test_training_real import FAULTS, HAS_NUMPY, RUNNER, SPAWNED, run_all
 
 from envdoctor.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fixed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:

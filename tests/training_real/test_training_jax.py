@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support import scan_json
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="JAX is not installed; .ci/run installs its CPU build")
 
 CLOCK = """

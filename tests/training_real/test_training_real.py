@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from support import scan_json
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torch", reason="the trainings need torch; .ci/run installs its CPU build")
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 
