@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from pathlib import Path
 
@@ -114,3 +115,13 @@ def test_one_class_name_means_one_thing() -> None:
             if isinstance(node, ast.ClassDef) and ".smoke.rank" not in name:
                 places.setdefault(node.name, []).append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_every_name_that_a_table_holds_is_there() -> None:
+    """`"module:function"` in a registry is found, whatever was renamed since."""
+    for path in modules().values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("envdoctor."):
+                module, _, name = node.value.partition(":")
+                if name.isidentifier():
+                    assert callable(getattr(importlib.import_module(module), name, None)), f"{path}:{node.lineno}"

@@ -9,10 +9,10 @@ from typing import Protocol, cast
 from envdoctor.node.live.examination import Examination
 
 FORMATS = {
-    "text": "envdoctor.reports.node.text:TextSheet",
-    "json": "envdoctor.reports.node.json:JsonSheet",
-    "markdown": "envdoctor.reports.node.markdown:MarkdownSheet",
-    "html": "envdoctor.reports.node.html:HtmlSheet",
+    "text": "envdoctor.reports.node.text:TextNodeReport",
+    "json": "envdoctor.reports.node.json:JsonNodeReport",
+    "markdown": "envdoctor.reports.node.markdown:MarkdownNodeReport",
+    "html": "envdoctor.reports.node.html:HtmlNodeReport",
 }
 
 
