@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from support import here
 
 from envdoctor.analysis.project import open_project
 from envdoctor.analysis.references.graph import MOST_AROUND, References
@@ -69,3 +70,33 @@ def test_python_names_nothing_and_loops_end(links: Links) -> None:
 def test_a_file_that_everything_names_is_bounded(links: Links) -> None:
     found = links({"common.sh": "", **{f"run{i}.sh": "source common.sh" for i in range(100)}})
     assert [len(group) for group in found.around("common.sh")] == [MOST_AROUND]
+
+
+IMAGE = """FROM rocm/pytorch
+COPY --from=builder train.py /other.py
+COPY run.sh common.sh /app/
+COPY ["train.py", "/app/t.py"]
+ADD \\
+  scripts/start.sh /start.sh
+COPY gone.sh /gone.sh
+COPY . /src
+"""
+
+
+def test_what_an_image_holds_of_the_tree(tree: Callable[[Mapping[str, str]], Path]) -> None:
+    root = tree({"Dockerfile": IMAGE, "run.sh": "", "common.sh": "", "train.py": "", "scripts/start.sh": ""}).resolve()
+    project = open_project(root, root)
+    image = project.facts.whole("Dockerfile")
+    assert image is not None
+    assert project.references.copied(image) == {
+        "/app/run.sh": "run.sh", "/app/common.sh": "common.sh", "/app/t.py": "train.py", "/start.sh": "scripts/start.sh",
+    }  # fmt: skip
+
+
+def test_a_launch_in_an_image_shows_which_file_of_the_tree_it_starts(
+    tree: Callable[[Mapping[str, str]], Path],
+) -> None:
+    text = 'FROM rocm/pytorch\nCOPY train.py /app/\nENV NCCL_DEBUG=INFO\nCMD ["torchrun", "/app/train.py"]\n'
+    root = tree({"docker/Dockerfile": text, "train.py": "import torch\n"})
+    run = here("scan", "--no-cache", "--show-launches", cwd=root)
+    assert "  4: torchrun -> train.py (/app/train.py in the image)\n" in run.stdout

@@ -186,16 +186,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A file that another one pulls in: `source x.sh`, `--env-file x`, `env_file:`, `import local_module`."""
+    """A file that another one pulls in: `source x.sh`, `--env-file x`, `env_file:`, `import local_module`, `COPY x`."""
 
-    kind: Literal["source", "env-file", "import", "run", "configuration"]
+    kind: Literal["source", "env-file", "import", "run", "configuration", "copy"]
     target: str
     place: Place
     order: int
     branch: tuple[Branch, ...] = ()
     scope: Scope = Scope()
     bound: str = ""
-    """The name that an import binds (`b` of `from m import a as b`); `*` for all names of a module."""
+    """The name that an import binds (`b` of `from m import a as b`); `*` for all names of a module.
+    Of a copy: where the file is put."""
 
 
 @dataclass(frozen=True, slots=True)

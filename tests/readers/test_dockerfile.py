@@ -272,3 +272,12 @@ def test_places_hold(pairs: list[tuple[str, str]], glue: str) -> None:
     for setting in settings:
         assert excerpt(text, setting.name_place) == setting.name
         assert excerpt(text, setting.value_place) == f'"{setting.value.text}"'
+
+
+def test_copies_are_files_of_the_tree_and_not_of_another_image() -> None:
+    text = (
+        'FROM a AS b\nCOPY --chown=1:1 x.sh y.sh /in/\nCOPY --from=c z /z\nADD ["w x", "/w"]\nCOPY <<EOF /e\nE\nEOF\n'
+    )
+    facts = read(Source("Dockerfile", text), "dockerfile")
+    copies = [(i.target, i.bound, i.place.line, i.scope.name) for i in facts.inclusions if i.kind == "copy"]
+    assert copies == [("x.sh", "/in/", 2, "b"), ("y.sh", "/in/", 2, "b"), ("w x", "/w", 4, "b")]

@@ -121,6 +121,8 @@ def _started(unit: Unit, index: int, command: Command) -> str:
     if index in unit.started:
         return unit.started[index]
     program = _program(command.launch)
+    if program in unit.copied:
+        return f"{unit.copied[program]} ({program} in the image)"
     if not program or ("/" not in program and not program.endswith((".py", ".sh"))):
         return program
     if any(step.scope.kind == "file" and _base(step.scope.name) == _base(program) for step in unit.steps):

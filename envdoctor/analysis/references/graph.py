@@ -113,6 +113,18 @@ class References:
                     if facts is not None:
                         yield facts
 
+    # Copying into images
+
+    def copied(self, image: FileFacts) -> dict[str, str]:
+        """Path in an image -> the file of the project that is copied there, from its own folder or from the root."""
+        found: dict[str, str] = {}
+        for inclusion in image.inclusions if image.kind == "dockerfile" else ():
+            path = self.find(inclusion.target, folder(image.path), {}) if inclusion.kind == "copy" else None
+            if path is not None:
+                into = inclusion.bound.endswith("/") or inclusion.bound in (".", "..")
+                found[posixpath.join(inclusion.bound, path.rpartition("/")[2]) if into else inclusion.bound] = path
+        return found
+
     # Naming
 
     def named(self, path: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from envdoctor.core.facts import Channel, Component, Exported, FileFacts, Op, Scope, Setting, Value
+from envdoctor.core.facts import Channel, Component, Exported, FileFacts, Inclusion, Op, Scope, Setting, Value
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.source import Source
 from envdoctor.readers.docker.lines import GAP, Instruction, escape_of, instructions
@@ -20,6 +20,8 @@ from envdoctor.readers.shared.substitution import Part, VariableReference, resol
 from envdoctor.readers.shared.template_mask import MaskedTemplate, mask
 
 LARGEST = 4_000_000
+MOST_COPIED = 200
+"""Sources of one COPY that are taken."""
 FOREIGN_SHELLS = ("powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe")
 
 
@@ -231,6 +233,7 @@ class DockerfileReader:
     def copy(self, instruction: Instruction) -> None:
         """`COPY <<EOF /etc/nccl.conf`: a file written from here, as `cat > /etc/nccl.conf <<EOF` would."""
         if not instruction.documents:
+            self._copied(instruction)
             return
         flat = instruction.flat(self.text).replace(GAP, " ")
         target = flat.split()[-1]
@@ -242,3 +245,17 @@ class DockerfileReader:
             text = f"cat > {target} <<'{document.word}'\n{body.text}"
             anchors = [(line, column), *(body.point(start) for start in body.starts())]
             self.out.embed(self.source.replaced(text, anchors), "shell", scope, self.masked.around(instruction.start))
+
+    def _copied(self, instruction: Instruction) -> None:
+        """`COPY run.sh /app/`: files of the tree that the image holds. What comes from another image is none of it."""
+        flat = instruction.flat(self.text)
+        start = flags_end(flat)
+        if "--from" in flat[:start]:
+            return
+        listed = exec_words(flat, start)
+        rest = flat[start:]
+        named = [w.text for w in listed] if listed else [rest[a:b] for a, b in words(rest, self.escape)]
+        for written in named[:-1][:MOST_COPIED]:
+            place = self.source.place(instruction.start, instruction.start + len(instruction.keyword))
+            branch = self.masked.around(instruction.start)
+            self.out.add(Inclusion("copy", written, place, 0, branch, self.scope, named[-1]))
