@@ -1,7 +1,9 @@
-"""Putting findings right: which edits each takes (`fixer`), how they become bytes (`spans`), and when they are written.
+"""Putting findings right: which edits each takes, how they become bytes, and when they are written.
 
-`fixer` asks one module for each kind of edit: `remove`, `values`, `forward` and `launches` work on lines, those of
-`python` on what libcst says of a program (`python.tree`), and `notebook` maps a program onto the JSON that holds it.
-`apply` makes the edits in memory, pass by pass, and `verify` holds back what would not parse; `writing` writes;
-`ignores` writes comments instead. Only `apply` and `writing` touch the disk.
+`registry` says which function mends the findings of a rule. Each is called `(finding, facts, workshop)`: the workshop
+hands out lines, settings, programs and what is known. By topic: `names`, `values`, `delivery`, `levels`, `options`, and
+`python` for what libcst says of a program (`python.tree`); `remove` takes a setting out of lines.
+`fixer` calls them for all findings and attaches what they make; `notebook` maps a program onto the JSON that holds it.
+`apply` makes the edits in memory, pass by pass: `spans` turns them into bytes, and `verify` holds back what would not
+parse. `writing` writes; `ignores` writes comments instead. Only `apply` and `writing` touch the disk.
 """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.core.facts import Setting
-from envdoctor.core.findings import Edit
+from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.target import Target
 from envdoctor.fixes.spans import at
+from envdoctor.fixes.workshop import Workshop, unsafe
 from envdoctor.knowledge.catalog.model import Catalog, Variable
 from envdoctor.knowledge.catalog.values import faults, unknown_words
 
@@ -16,17 +17,26 @@ YES = ("true", "yes", "on", "enable", "enabled", "t", "y")
 NO = ("false", "no", "off", "disable", "disabled", "f", "n")
 
 
-def correction(setting: Setting, lines: list[str], catalog: Catalog, target: Target) -> tuple[str, Edit] | None:
-    """The right value and the edit that writes it; None where it is not plain, or the value not plain text there."""
-    place, variable = setting.value_place, catalog.variable(setting.name)
-    if place is None or variable is None or setting.value.kind != "literal" or at(lines, place) != setting.value.text:
+def correct(finding: Finding, facts: FileFacts, workshop: Workshop) -> Fix | None:
+    """The right value in place of a wrong one; none where it is not plain, or the value not plain text there."""
+    setting = workshop.setting(finding, facts)
+    place = setting.value_place if setting is not None else None
+    if setting is None or place is None or setting.value.kind != "literal":
+        return None
+    if at(workshop.lines(facts.path), place) != setting.value.text:
+        return None
+    value = _meant(setting, workshop.catalog, workshop.target(facts.path))
+    return unsafe(f"write {setting.name}={value}", Edit(place, value)) if value is not None else None
+
+
+def _meant(setting: Setting, catalog: Catalog, target: Target) -> str | None:
+    """The one value that a setting can have meant."""
+    variable = catalog.variable(setting.name)
+    if variable is None:
         return None
     found = {value for value in _candidates(setting.value.text, variable, catalog, target)
              if not _faulty(value, setting, variable, catalog, target)}  # fmt: skip
-    if len(found) != 1:
-        return None
-    value = found.pop()
-    return value, Edit(place, value)
+    return found.pop() if len(found) == 1 else None
 
 
 def _faulty(value: str, setting: Setting, variable: Variable, catalog: Catalog, target: Target) -> bool:

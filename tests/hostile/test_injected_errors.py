@@ -21,7 +21,7 @@ from envdoctor.checks import registry as checks
 from envdoctor.cli import rule_examples
 from envdoctor.cli.main import main
 from envdoctor.core.findings import Finding
-from envdoctor.fixes.fixer import Fixer
+from envdoctor.fixes import names
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.rulebook import Rule, load_rulebook
 from envdoctor.readers.registry import READERS
@@ -186,14 +186,14 @@ def test_a_fix_that_fails(
 ) -> None:
     root = bad_and_good(tmp_path / "project", f"export {GHOST}=1\necho\n")
     monkeypatch.chdir(root)
-    real = Fixer._remove
+    real = names.remove
 
-    def remove(self: Fixer, finding: Finding, facts: Any) -> Any:
+    def remove(finding: Finding, facts: Any, workshop: Any) -> Any:
         if facts.path == "bad.sh":
             unforeseen()
-        return real(self, finding, facts)
+        return real(finding, facts, workshop)
 
-    monkeypatch.setattr(Fixer, "_remove", remove)
+    monkeypatch.setattr(names, "remove", remove)
     status = main(["scan", *words])
     out, told = capsys.readouterr()
     if words[0] == "--add-ignores":

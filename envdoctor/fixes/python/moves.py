@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from envdoctor.core.facts import Place
-from envdoctor.core.findings import Edit, Finding
+from envdoctor.core.facts import FileFacts, Place
+from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
-from envdoctor.fixes.python.names import bound, imports, is_import, used
-from envdoctor.fixes.python.tree import PythonTree, StatementBlock, TreeStatement
+from envdoctor.fixes.python.names import bound, imports, used
+from envdoctor.fixes.python.tree import PythonTree, TreeStatement
+from envdoctor.fixes.workshop import Workshop, unsafe
 
 Trees = Callable[[str], "PythonTree | None"]
 """The tree of a file; None where it has none."""
@@ -25,7 +26,14 @@ _LONG = regex("\"{3}|'{3}")
 _MAIN = regex(r"__name__\s*==\s*[\"']__main__[\"']")
 
 
-def above_reader(finding: Finding, trees: Trees) -> tuple[Edit, ...]:
+def move(finding: Finding, facts: FileFacts, workshop: Workshop) -> Fix | None:
+    """A variable that is set too late, set in time."""
+    del facts
+    where = "out of the branch" if "on one rank only" in finding.message else "up"
+    return unsafe(f"move {finding.variable} {where}", *_above_reader(finding, workshop.tree))
+
+
+def _above_reader(finding: Finding, trees: Trees) -> tuple[Edit, ...]:
     """A late write above the call that reads it, or to the top of the file; or out of the branch of one rank."""
     tree = trees(finding.place.path)
     statement = tree.statement_at(finding.place.line) if tree is not None else None
@@ -182,7 +190,7 @@ def _unconditional(statement: TreeStatement) -> bool:
     owner = statement.block.owner
     while owner is not None:
         if isinstance(owner.node, cst.If):
-            if not _is_main(owner) or owner.blocks[0].statements[0].block is not owner.blocks[0]:
+            if not is_main(owner) or owner.blocks[0].statements[0].block is not owner.blocks[0]:
                 return False
         elif not isinstance(owner.node, cst.FunctionDef):
             return False
@@ -190,16 +198,9 @@ def _unconditional(statement: TreeStatement) -> bool:
     return True
 
 
-def _is_main(statement: TreeStatement) -> bool:
+def is_main(statement: TreeStatement) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`."""
     return isinstance(statement.node, cst.If) and bool(_MAIN.search(cst.Module([]).code_for_node(statement.node.test)))
-
-
-def main_block(tree: PythonTree) -> StatementBlock | None:
-    """The block of `if __name__ == "__main__":`."""
-    for statement in tree.top.statements:
-        if _is_main(statement) and statement.blocks and statement.blocks[0].statements:
-            return statement.blocks[0]
-    return None
 
 
 def out_of_branch(tree: PythonTree, statement: TreeStatement) -> tuple[Edit, ...]:
@@ -209,21 +210,3 @@ def out_of_branch(tree: PythonTree, statement: TreeStatement) -> tuple[Edit, ...
         return ()
     between = [s.node for s in statement.block.statements[: statement.index]]
     return moved(tree, statement, owner, between)
-
-
-def start_of(tree: PythonTree, first: int) -> tuple[TreeStatement, bool]:
-    """Where the program that a file is begins, for something that line `first` needs: the statement, and whether what
-    is put there goes below it (else above)."""
-    outer = next((s for s in tree.top.statements if s.covers(first)), None)
-    block = main_block(tree)
-    defined = outer is None or isinstance(outer.node, (cst.FunctionDef, cst.ClassDef))
-    if block is not None and (defined or (outer is not None and outer is block.owner)):
-        rest = (s for s in block.statements if not is_import(s))
-        return next(rest, block.statements[0]), False
-    end = next((s.index for s in tree.top.statements if isinstance(s.node, (cst.FunctionDef, cst.ClassDef))), None)
-    if not defined and outer is not None:
-        end = outer.index if end is None else min(end, outer.index)
-    head = [s for s in tree.top.statements[:end] if is_import(s)]
-    if head:
-        return head[-1], True
-    return tree.top.statements[end or 0], False

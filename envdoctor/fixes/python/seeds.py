@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from envdoctor.analysis.python.timeline import Process, Timeline, only_rank_zero
+from envdoctor.analysis.python.timeline import Process, only_rank_zero
 from envdoctor.checks.python.patterns import named
-from envdoctor.checks.python.streams import Stream
-from envdoctor.core.facts import Call, Place
+from envdoctor.core.facts import Call, FileFacts, Place
 from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
 from envdoctor.fixes.python import arguments
 from envdoctor.fixes.python.moves import Trees, above_draw, is_call, out_of_branch
 from envdoctor.fixes.python.names import add_import, bound, reference
 from envdoctor.fixes.python.spawned import can_be_told, spawned_function, top_of
-from envdoctor.fixes.python.switches import at_start
-from envdoctor.fixes.python.tree import PythonTree, unsafe
-
-if TYPE_CHECKING:
-    from envdoctor.knowledge.parameters.seeds import Seeds
+from envdoctor.fixes.python.start import at_start
+from envdoctor.fixes.python.training import Training
+from envdoctor.fixes.python.tree import PythonTree
+from envdoctor.fixes.workshop import Workshop, unsafe
 
 SEED = "0"
 """Any number does; it is there to be seen and changed."""
@@ -30,20 +27,21 @@ _CALLS = regex(r"([\w.]+)\(seed\)")
 _ALONE = regex(r"([\w.]+)\(seed\) (before it|on every rank|in it)\Z")
 
 
-class Training(NamedTuple):
-    """What is known of a training: the parameters of the rule, what happens in it, and its streams by name."""
-
-    parameters: Seeds
-    timeline: Timeline
-    streams: Mapping[str, Stream]
-
-
+RESEEDING = {"a fixed seed, written to the log", "give it a value"}
+"""What findings about a seed say that is there and differs from run to run."""
 Trainings = Callable[[str], "Training | None"]
 """What is known of the training that a file starts."""
 
 
-def seeded(finding: Finding, trees: Trees, trainings: Trainings) -> Fix | None:
-    """The seed that a finding asks for."""
+def seed(finding: Finding, facts: FileFacts, workshop: Workshop) -> Fix | None:
+    """The seed that a finding asks for. One that is there and varies gets its value first."""
+    del facts
+    if finding.help not in RESEEDING and not RESEEDING.isdisjoint(workshop.helps(finding)):
+        return None
+    return _seeded(finding, workshop.tree, workshop.training)
+
+
+def _seeded(finding: Finding, trees: Trees, trainings: Trainings) -> Fix | None:
     tree = trees(finding.place.path)
     if tree is None:
         return None

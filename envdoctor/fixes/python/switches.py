@@ -10,15 +10,16 @@ import re
 
 import libcst as cst
 
-from envdoctor.core.facts import Place
+from envdoctor.core.facts import FileFacts, Place
 from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
 from envdoctor.fixes.python import arguments
-from envdoctor.fixes.python.moves import Trees, start_of, taken_out
-from envdoctor.fixes.python.moves import calls as calls_name
+from envdoctor.fixes.python.moves import Trees, taken_out
 from envdoctor.fixes.python.names import add_import, reference
 from envdoctor.fixes.python.spawned import spawned_function, top_of
-from envdoctor.fixes.python.tree import PythonTree, TreeStatement, unsafe
+from envdoctor.fixes.python.start import at_start
+from envdoctor.fixes.python.tree import PythonTree
+from envdoctor.fixes.workshop import Workshop, unsafe
 
 SWITCH = "torch.use_deterministic_algorithms"
 _VALUE = r"False|True|None|-?\d+(?:\.\d+)?|\"[^\"]*\"|torch\.\w+"
@@ -83,16 +84,17 @@ def _is_constant(node: cst.BaseExpression) -> bool:
     )
 
 
-def put_in(finding: Finding, trees: Trees) -> Fix | None:
+def put_in(finding: Finding, facts: FileFacts, workshop: Workshop) -> Fix | None:
     """A switch that is absent: a keyword, a variable beside the switch, or the switch itself."""
+    del facts
     path = finding.place.path
     if not path.endswith(".py"):
         path = next((r.place.path for r in finding.related if r.place.path.endswith(".py")), "")
-    tree = trees(path) if path else None
+    tree = workshop.tree(path) if path else None
     if tree is None:
         return None
     if finding.help == "call it in the spawned function":
-        return _in_spawned(finding, tree, trees)
+        return _in_spawned(finding, tree, workshop.tree)
     if variable := _VARIABLE.match(finding.help):
         return _variable(finding, tree, variable["name"], variable["value"])
     if wanted := re.match(r"(\w+=True);", finding.help):
@@ -119,33 +121,6 @@ def _switch(finding: Finding, tree: PythonTree) -> Fix | None:
     return at_start(tree, finding.place.line if finding.place.path == tree.path else 0, [(SWITCH, "(True)")])
 
 
-def at_start(tree: PythonTree, first: int, calls: list[tuple[str, str]]) -> Fix | None:
-    """Calls where the program begins, with the imports that they need. `first`: the line that they must come before."""
-    names = [reference(tree, dotted) for dotted, _ in calls]
-    if not tree.top.statements or any(name is None for name in names):
-        return None
-    known = [name for name in names if name is not None]
-    target, below = start_of(tree, first)
-    late = [n.bound for n in known if n.bound is not None and n.bound.last >= target.first and n.bound is not target]
-    if late and target.block.owner is None:
-        target, below = max(late, key=lambda s: s.last), True
-    if first and target.block.owner is None and target.last >= first:
-        return None
-    lines = [f"{name.text}{rest}" for name, (_, rest) in zip(known, calls, strict=True)]
-    imports = list(dict.fromkeys(name.missing for name in known if name.missing))
-    where = _placed(tree, target, "\n".join(lines), below)
-    return Fix(f"add {'; '.join(lines)}", (*(add_import(tree, line) for line in imports), where), safe=False)
-
-
-def _placed(tree: PythonTree, target: TreeStatement, code: str, below: bool) -> Edit:
-    """Code above or below a statement; below the imports of a file with a blank line in between."""
-    if not below:
-        return tree.before(target, code)
-    edit = tree.after(target, code)
-    follows = tree.lines[target.last : target.last + 1]
-    return Edit(edit.place, f"\n{edit.text}" if not follows or not follows[0].strip() else f"\n{edit.text}\n")
-
-
 def _variable(finding: Finding, tree: PythonTree, name: str, value: str) -> Fix | None:
     """A variable set above the switch that it goes with."""
     statement = tree.statement_at(finding.place.line) if finding.place.path == tree.path else None
@@ -166,28 +141,3 @@ def _in_spawned(finding: Finding, tree: PythonTree, trees: Trees) -> Fix | None:
         return None
     code = tree.at(small)
     return unsafe(f"add {code} in the spawned function", top_of(tree, function[1], code))
-
-
-def environment(finding: Finding, settings: list[tuple[str, str]], trees: Trees) -> Fix | None:
-    """Variables given where a program begins, unless the environment has them."""
-    tree = trees(finding.place.path)
-    calls = [("os.environ", f'.setdefault("{name}", "{value}")') for name, value in settings]
-    return at_start(tree, finding.place.line, calls) if tree is not None and calls else None
-
-
-def by_rank(finding: Finding, trees: Trees) -> Fix | None:
-    """A seed that differs by rank, for a test that all ranks have to see."""
-    tree = trees(finding.place.path)
-    call = tree.call_at(finding.place) if tree is not None else None
-    if tree is None or call is None or len(call.args) != 1 or finding.help != "seed + rank for the inputs":
-        return None
-    statement = tree.statement_at(finding.place.line)
-    rank = reference(tree, "torch.distributed.get_rank")
-    if statement is None or rank is None or rank.bound is None or not tree.at(call.func).endswith("seed"):
-        return None
-    earlier = statement.block.statements[: statement.index]
-    if not any(calls_name(s.node, "init_process_group") for s in earlier):
-        return None
-    given = tree.at(call.args[0].value)
-    value = f"{rank.text}()" if given == "0" else f"{given} + {rank.text}()"
-    return unsafe(f"seed with {value}", arguments.value(tree, call.args[0], value))

@@ -13,7 +13,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from envdoctor.core.facts import Place
-from envdoctor.core.findings import Edit, Fix
+from envdoctor.core.findings import Edit
 from envdoctor.core.records import dataclass, field
 
 STRANGE = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
@@ -188,9 +188,3 @@ def parse(path: str, text: str) -> PythonTree | None:
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, ValueError):
         return None
     return PythonTree(path, text, wrapper.module, dict(ranges))
-
-
-def unsafe(description: str, *edits: Edit | None) -> Fix | None:
-    """A fix that may change what a job does; None where one of its edits is not plain, or there is none."""
-    made = tuple(edit for edit in edits if edit is not None)
-    return Fix(description, made, safe=False) if made and len(made) == len(edits) else None

@@ -1,7 +1,7 @@
-"""Puts the block that a level needs in front of a launch (ED601), and mends commands that are misread (ED604).
+"""Puts the block that a level needs in front of a launch (ED601).
 
 A block stands above the statement that launches in a script, in the mapping of the same container in a manifest, as
-`ENV` in an image. Pure functions of a finding, the facts and the lines of its file.
+`ENV` in an image, where the program begins in Python.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.core.facts import FileFacts, Launch, Place, Setting
-from envdoctor.core.findings import Edit, Finding
+from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.regexes import regex
-from envdoctor.fixes.remove import out_of_words, statement_line
-from envdoctor.fixes.spans import on_line, whole_lines
+from envdoctor.fixes.spans import on_line
+from envdoctor.fixes.workshop import Workshop, unsafe
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,13 +22,23 @@ if TYPE_CHECKING:
 BODIES = ("program", "do_group", "compound_statement", "if_statement", "else_clause", "elif_clause")
 _GIVEN = regex(r"(?<!\S)([A-Z][A-Z0-9_]*)=(\S+)")
 _BLOCK = regex(r"(?:export|set in the environment of all ranks:) (?=[A-Z])")
-_CLOCK = regex(r"[ \t]*(?:sudo[ \t]+(?:-\w[ \t]+)*)?(?:\S*/)?(?:rocm-smi|amd-smi)[ \t][^;&|<>`$(\\]*\Z")
-_CLOCK_WORDS = regex(r"-\w|--\w[\w-]*(?:=\S+)?|\d+(?:,\d+)*|all|set")
-_DIRECTIVE = regex(r"#SBATCH\b")
 _ENTRIES = ("kubernetes", "compose")
 
 
-def settings_of(finding: Finding) -> list[tuple[str, str]]:
+def block(finding: Finding, facts: FileFacts, workshop: Workshop) -> Fix | None:
+    """One block for a file and a pass: the launches behind it have it too."""
+    if not workshop.is_first(finding):
+        return None
+    wanted = _settings_of(finding)
+    if workshop.program(facts) is not None:
+        from envdoctor.fixes.python import start
+
+        return start.environment(finding, wanted, workshop.tree)
+    description = f"set {' '.join(f'{name}={value}' for name, value in wanted)}"
+    return unsafe(description, _block(finding.place, wanted, facts, workshop.lines(facts.path)))
+
+
+def _settings_of(finding: Finding) -> list[tuple[str, str]]:
     """The block that a finding asks for, as its help gives it; empty where it is none. Files (NCCL_GRAPH_FILE) are left
     out: a path that names nothing ends the run."""
     found = _BLOCK.match(finding.help)
@@ -36,9 +46,8 @@ def settings_of(finding: Finding) -> list[tuple[str, str]]:
     return [(name, value) for name, value in given if not value.startswith("/")]
 
 
-def block(finding: Finding, facts: FileFacts, lines: Sequence[str]) -> Edit | None:
-    """The block where the environment of the launch is made."""
-    wanted, place = settings_of(finding), finding.place
+def _block(place: Place, wanted: Sequence[tuple[str, str]], facts: FileFacts, lines: Sequence[str]) -> Edit | None:
+    """The block where the environment of the launch at a place is made."""
     if not wanted or not 0 < place.line <= len(lines):
         return None
     if facts.kind == "shell":
@@ -56,7 +65,7 @@ def _quoted(value: str) -> str:
 
 def _above(place: Place, lines: Sequence[str], code: Sequence[str]) -> Edit | None:
     """Lines above the statement that launches, and above the comments that go with it."""
-    line = first_line(place, lines)
+    line = _first_line(place, lines)
     if line is None:
         return None
     text = lines[line - 1]
@@ -66,7 +75,7 @@ def _above(place: Place, lines: Sequence[str], code: Sequence[str]) -> Edit | No
     return Edit(on_line(place.path, line, 0, 0), "".join(f"{indent}{one}\n" for one in code))
 
 
-def first_line(place: Place, lines: Sequence[str]) -> int | None:
+def _first_line(place: Place, lines: Sequence[str]) -> int | None:
     """The line on which the statement around a launch starts, where it starts the line; None within quotes and the
     like."""
     from envdoctor.readers.shell.syntax.mask import mask
@@ -159,66 +168,3 @@ def _entries(setting: Setting, lines: Sequence[str], wanted: Sequence[tuple[str,
     code = "".join("\n" + form.format(indent=indent, name=n, value=v) for n, v in wanted)
     end = len(lines[value.line - 1])
     return Edit(on_line(name.path, value.line, end, end), code)
-
-
-def mended(finding: Finding, lines: Sequence[str]) -> tuple[Edit, ...]:
-    """A misread command put right: a directive moved up, a clock cap taken out, a build type given."""
-    place = finding.place
-    if not 0 < place.line <= len(lines):
-        return ()
-    if finding.help == "move it above the first command":
-        return _moved_directive(place, lines)
-    if finding.help.startswith("-DCMAKE_BUILD_TYPE=Release"):
-        return _build_type(place, lines)
-    if "clock" in finding.message and _is_clock_only(lines[place.line - 1]):
-        edit = statement_line(place.path, lines, place.line)
-        return (edit,) if edit is not None else ()
-    return ()
-
-
-def without_word(finding: Finding, lines: Sequence[str]) -> tuple[Edit, ...]:
-    """A launch without an argument that its mode refuses; the help of the finding names it."""
-    found = re.fullmatch(r"without (--[\w-]+)", finding.help)
-    place = finding.place
-    if found is None or not 0 < place.line <= place.end_line <= len(lines):
-        return ()
-    word = re.compile(rf"(?<!\S){re.escape(found[1])}(?!\S)")
-    hits = [(n, m) for n in range(place.line, place.end_line + 1) for m in word.finditer(lines[n - 1])]
-    if len(hits) != 1:
-        return ()
-    number, match = hits[0]
-    edit = out_of_words(place.path, lines, number, match.start(), match.end())
-    return (edit,) if edit is not None else ()
-
-
-def _is_clock_only(text: str) -> bool:
-    """Nothing but the cap, for some or all devices."""
-    code = text.split(" #")[0].rstrip()
-    words = code.split()
-    tool = next((i for i, word in enumerate(words) if word.endswith("-smi")), None)
-    return bool(_CLOCK.match(code)) and tool is not None and all(_CLOCK_WORDS.fullmatch(w) for w in words[tool + 1 :])
-
-
-def _moved_directive(place: Place, lines: Sequence[str]) -> tuple[Edit, ...]:
-    head = 0
-    for number, text in enumerate(lines, 1):
-        if text.strip() and not text.lstrip().startswith("#"):
-            break
-        if _DIRECTIVE.match(text) or number == 1:
-            head = number
-    if not head or head >= place.line:
-        return ()
-    end = len(lines[head - 1])
-    moved = Edit(on_line(place.path, head, end, end), f"\n{lines[place.line - 1]}")
-    return (moved, Edit(whole_lines(lines, place.path, place.line, place.line), ""))
-
-
-def _build_type(place: Place, lines: Sequence[str]) -> tuple[Edit, ...]:
-    for number in range(place.line, min(place.end_line, len(lines)) + 1):
-        if found := re.search(r"(?<=CMAKE_BUILD_TYPE)((?::\w+)?=)Debug\b", lines[number - 1]):
-            return (Edit(on_line(place.path, number, found.end(1), found.end()), "Release"),)
-    text = lines[place.line - 1]
-    command = re.compile(r"(?:\S*/)?cmake(?=\s)").match(text, place.column - 1)
-    if command is None:
-        return ()
-    return (Edit(on_line(place.path, place.line, command.end(), command.end()), " -DCMAKE_BUILD_TYPE=Release"),)
