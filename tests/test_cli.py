@@ -14,6 +14,8 @@ from support import ROOT, envdoctor, found, scan_json
 
 from envdoctor import __version__
 
+pytestmark = pytest.mark.slow
+
 Tree = Callable[[Mapping[str, str]], Path]
 GHOST = "export NCCL_DETERMINISTIC=1\n"
 CLEAN = "export NCCL_ALGO=Ring\n"
@@ -157,7 +159,6 @@ def test_the_version_imports_nothing(tree: Tree) -> None:
     assert not imported(tree({}), "rules", "--help") & (HEAVY - {"tomllib", "tomli"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", ["yaml", "tomllib", "tomli", "tree_sitter", "pathspec", "argparse", "libcst"])
 def test_no_module_of_the_scanned_folder_is_imported(tree: Tree, module: str) -> None:
     files = {"a.yaml": "env:\n  NCCL_DETERMINISTIC: 1\n", "b.sh": "export NCCL_DETERMINISTIC=1\n", "c.toml": "a = 1\n"}

@@ -67,6 +67,7 @@ def test_tracked_files_and_new_ones(tree: Tree, temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 def test_many_names_come_through(tree: Tree) -> None:
     root = tree({f"{'x' * 60}/{'y' * 60}{i}.sh": "" for i in range(2000)})

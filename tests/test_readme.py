@@ -6,6 +6,7 @@ import os
 import re
 
 import generate_docs
+import pytest
 from support import ROOT, envdoctor
 
 from envdoctor.cli.arguments import COMMANDS
@@ -14,6 +15,7 @@ README = ROOT / "README.md"
 SAMPLE = re.compile(r"(<!-- sample -->\n)(.*?)(<!-- /sample -->)", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_sample_is_what_the_command_prints() -> None:
     """`ENVDOCTOR_ACCEPT=1 pytest tests/test_readme.py` writes it anew."""
     run = envdoctor("scan", "examples/first-look", cwd=ROOT)

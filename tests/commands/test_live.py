@@ -169,6 +169,7 @@ def without_source(text: str) -> list[str]:
     return [line for line in text.splitlines()[1:] if not line.startswith("note: the smoke test")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", ["--no-torch", "--no-smoke"])
 def test_the_record_of_this_machine_gives_the_same_sheet(tmp_path: Path, depth: str) -> None:
     first = live(depth, "--details", "--record", "node", cwd=tmp_path, NCCL_ALGO="Rign", NCCL_DETERMINISTIC="1")

@@ -145,6 +145,7 @@ def running_job(library: Path, settings: list[dict[str, str]]) -> Iterator[list[
             process.communicate()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_job_that_runs(tmp_path: Path) -> None:
     library = tmp_path / "libnccl.so.2"

@@ -155,6 +155,7 @@ def test_64_logical_gpus_in_good_time() -> None:
     assert (node.gpu.count, node.gpu.physical, len(node.devices)) == (64, 8, 64)
 
 
+@pytest.mark.slow
 def test_64_gpus_with_all_their_links(tmp_path: Path) -> None:
     nodes = "/sys/class/kfd/kfd/topology/nodes"
     files = {}

@@ -63,6 +63,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     return draw(st.sampled_from(simple * 2 + compound))
 
 
+@pytest.mark.slow
 @given(st.lists(statements(), max_size=6))
 @limits(max_examples=150)
 def test_names_and_places_agree(parts: list[str]) -> None:
@@ -80,6 +81,7 @@ FRAGMENTS = st.sampled_from([
 ])  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(FRAGMENTS, max_size=30))
 @limits(max_examples=300)
 def test_broken_scripts_raise_nothing(parts: list[str]) -> None:

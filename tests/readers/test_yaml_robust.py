@@ -149,6 +149,7 @@ def test_exploding_aliases_are_cut_and_said_to_be() -> None:
     assert any("aliases" in problem.message for problem in facts.problems)
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_by_lines() -> None:
     facts = facts_of("# x\n" * 600_000 + "env:\n  NCCL_ALGO: Ring\n")
     assert [setting.name for setting in facts.settings] == ["NCCL_ALGO"]

@@ -62,6 +62,7 @@ def test_json_keys_are_the_contract() -> None:
     assert all(keys <= set(finding) for finding in report["findings"])
 
 
+@pytest.mark.slow
 def test_colours_only_on_a_terminal(tree: Callable[[Mapping[str, str]], Path]) -> None:
     root = tree({"a.sh": "export NCCL_DETERMINISTIC=1\n"})
     script = "import pty, sys; sys.exit(pty.spawn([sys.executable, '-m', 'envdoctor', 'scan']) >> 8)"
