@@ -1,4 +1,4 @@
-"""Which edits put a finding right: pure functions of findings, facts and text. Nothing is written here.
+"""Attaches to findings the fixes that the functions of `registry` make. Nothing is written here.
 
 A safe fix changes nothing that works today: it takes out what nobody reads, or writes the new name of what is read
 under both. Whatever may change what a job does is unsafe, however plainly it was meant.
