@@ -70,7 +70,7 @@ def make(edits: Iterable[Edit], folder: Path) -> None:
 
 def judged(folder: Path, **asked: object) -> Examination:
     """A recorded node, examined and judged by all rules."""
-    return examine_node(LiveRequest(recorded=folder, rules=known_rules(), **asked))  # type: ignore[arg-type]
+    return examine_node(LiveRequest(recorded=folder, **{"rules": known_rules(), **asked}))  # type: ignore[arg-type]
 
 
 def judged_as_recorded(name: str) -> Examination:

@@ -115,7 +115,7 @@ def hanging(state: ExaminationState) -> None:
 
 def test_a_probe_that_hangs_is_given_up(tmp_path: Path) -> None:
     node = Node()
-    view = node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts)
+    view = node_module.NodeView(node_module.NodeFiles(tmp_path), Answers(), node.facts)
     begin = time.monotonic()
     status = attempt(Probe("slow", hanging, seconds=0.2), ExaminationState(view, node))
     assert (status.status, status.why) == ("failed", "no answer in 0 s")
@@ -131,7 +131,7 @@ def test_a_probe_that_meets_data_nobody_foresaw(tmp_path: Path, error: Exception
         raise error
 
     node = Node()
-    state = ExaminationState(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
+    state = ExaminationState(node_module.NodeView(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
     status = attempt(Probe("odd", work), state)
     assert status.status == "failed"
     assert status.why.startswith(f"unexpected data: {type(error).__name__}")
@@ -140,7 +140,7 @@ def test_a_probe_that_meets_data_nobody_foresaw(tmp_path: Path, error: Exception
 
 def test_a_fact_that_the_table_of_keys_does_not_know(tmp_path: Path) -> None:
     node = Node()
-    state = ExaminationState(node_module.View(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
+    state = ExaminationState(node_module.NodeView(node_module.NodeFiles(tmp_path), Answers(), node.facts), node)
     for key, value in (("no.such.key", 1), ("gpu.count", "eight"), ("gpu.count", True), ("gpu.count", None)):
         status = attempt(Probe("odd", lambda s, k=key, v=value: s.view.facts.observe(k, v, "/x")), state)  # type: ignore[misc]
         assert status.status == "failed"
