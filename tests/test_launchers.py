@@ -98,7 +98,8 @@ def test_every_delivery_says_what_happens_and_what_to_do_on_what_evidence() -> N
     for delivery in LAUNCHERS.deliveries:
         assert delivery.says, delivery.title
         assert delivery.remedy, delivery.title
-        assert delivery.confidence in ("measured", "read"), delivery.title
+        known = delivery.confidence in ("measured", "read")
+        assert known, f'{delivery.title}: a file with [[delivery]] says confidence = "measured" or "read"'
         assert delivery.evidence, delivery.title
 
 

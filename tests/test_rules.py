@@ -25,13 +25,14 @@ EXAMPLES = [item for item in EVERY if not item[2].node]
 NODE_EXAMPLES = [item for item in EVERY if item[2].node]
 
 
-def scan_example(root: Path, example: Example) -> list[tuple[int, str, str | None]]:
+def scan_example(root: Path, rule: Rule, example: Example) -> list[tuple[int, str, str | None]]:
     """(line, rule name, variable) for the example's own file."""
     catalog = known_catalog()
     wanted = triggers(BOOK, catalog)
     target = parse_target(example.target) if example.target else None
     project = open_project(root, root, wanted, target=target)
     engine = Engine(project, catalog, BOOK, list(BOOK), level=example.level or load(root).level)
+    engine.show_hints = rule.severity == "info"
     result = engine.judge(find(["."], root).files, load(root).complaints)
     return [(f.place.line, f.name, f.variable) for f in result.findings if f.place.path == example.file]
 
@@ -45,7 +46,7 @@ def test_example(
     files = {example.file: example.code, **{f["file"]: f["code"] for f in example.files}}
     root = tree(files)
     monkeypatch.chdir(root)
-    mine = sorted((line, variable) for line, name, variable in scan_example(root, example) if name == rule.name)
+    mine = sorted((line, variable) for line, name, variable in scan_example(root, rule, example) if name == rule.name)
     assert mine == sorted((e["line"], e.get("variable")) for e in example.expect)
 
 
@@ -82,6 +83,10 @@ GOOD = {
         ({"example": [{"kind": "maybe"}]}, "example[1].kind: 'maybe' is not one of bad, good"),
         ({"check": "name"}, "check: unknown key"),
         ({"code": "values.gramar"}, "code: 'values.gramar' is not known (did you mean values.grammar?)"),
+        (
+            {"code": "own.shouting"},
+            "code: 'own.shouting' is not known (a new one has a line in checks/registry.py and ",
+        ),
         ({"code": []}, "code: expected a list with something in it"),
         ({"code": ["python.seeds", "values.grammar"]}, "parameters.seeds_unseen: missing, and so are seeds_nothing, "),
     ],

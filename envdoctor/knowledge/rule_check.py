@@ -13,6 +13,8 @@ from envdoctor.knowledge.parameters.validation import check_parameters, check_ta
 from envdoctor.knowledge.rule_errors import RuleKeyError
 from envdoctor.knowledge.rule_records import OwnRuleFile, ShippedRuleFile
 
+NEW_CODE = " (a new one has a line in checks/registry.py and one in knowledge/parameters/records.py)"
+
 
 def check_shipped(data: Mapping[str, Any], where: str) -> None:
     """A rule of envdoctor. `RuleKeyError`: its file is not as it has to be; `where` names the file."""
@@ -21,7 +23,8 @@ def check_shipped(data: Mapping[str, Any], where: str) -> None:
     codes = [data["code"]] if isinstance(data["code"], str) else data["code"]
     for code in codes:
         if code not in RECORDS:
-            raise RuleKeyError(where, ("code",), f"{code!r} is not known{suggestion(code, list(RECORDS))}")
+            near = suggestion(code, list(RECORDS)) or NEW_CODE
+            raise RuleKeyError(where, ("code",), f"{code!r} is not known{near}")
     check_parameters(codes, _resolved(data.get("parameters", {}), where), where)
 
 

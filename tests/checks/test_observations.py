@@ -13,7 +13,7 @@ from envdoctor.checks.node import common as observations
 from envdoctor.checks.node.common import Seen, listed
 from envdoctor.checks.node.libraries import release_of
 from envdoctor.checks.node.rocm import gfx_of
-from envdoctor.checks.registry import codes_of, function
+from envdoctor.checks.registry import CHECKS, codes_of, function
 from envdoctor.core.facts import Observation, Place, Setting, Value
 from envdoctor.knowledge.rulebook import load_rulebook
 from envdoctor.node.probes.keys import KEYS, fits
@@ -55,7 +55,7 @@ def test_every_rule_about_nodes_has_its_test_and_line() -> None:
     from envdoctor.reports.node.base import SECTIONS
 
     probes = {name for _, names in SECTIONS for name in names}
-    assert len(RULES) == 20
+    assert {f"node.{name}" for name in RULES} == {code for code in CHECKS if code.startswith("node.")}
     for name, rule in RULES.items():
         assert callable(function(f"node.{name}"))
         assert rule.parameters["probe"] in probes, rule.name

@@ -49,7 +49,8 @@ def hostile(tmp_path: Path) -> Examination:
 
 def test_every_probe_has_its_place_on_the_sheet() -> None:
     shown = [name for _, names in SECTIONS for name in names]
-    assert sorted(shown) == sorted([*(probe.name for probe in (*BEFORE, *AFTER)), "job"])
+    probes = [*(probe.name for probe in (*BEFORE, *AFTER)), "job"]
+    assert sorted(shown) == sorted(probes), "SECTIONS in reports/node/base.py wants the name of each probe"
     assert set(SAY) <= set(shown)
 
 
@@ -57,7 +58,8 @@ def test_every_key_belongs_to_a_probe() -> None:
     shown = {name for _, names in SECTIONS for name in names}
     assert set(PROBE_OF_KEY.values()) <= shown
     for key in KEYS:
-        assert any(key.startswith(start) for start in PROBE_OF_KEY), key
+        known = any(key.startswith(start) for start in PROBE_OF_KEY)
+        assert known, f"{key}: PROBE_OF_KEY in reports/node/base.py says on which line a key is shown"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_the_topics_of_checks_are_asked() -> None:
 def test_a_check_is_called_with_what_its_topic_gives(code: str) -> None:
     check = registry.function(code)
     wanted = {
-        **{topic: ["Context"] for topic in registry.FILE_TOPICS},
+        **{topic: ["FileContext"] for topic in registry.FILE_TOPICS},
         **{topic: ["UnitContext"] for topic in registry.LAUNCH_TOPICS},
         "node": [],
     }[code.partition(".")[0]]
