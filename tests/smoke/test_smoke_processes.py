@@ -20,14 +20,14 @@ DRIVER = """
 import os, sys
 from pathlib import Path
 from smoke_lab import CPU, SMALL
-from envdoctor.node.smoke.model import Experiment, Request
-from envdoctor.node.smoke.run.runner import Runner, Setup
+from envdoctor.node.smoke.model import Experiment, SmokeRequest
+from envdoctor.node.smoke.run.runner import ExperimentRunner, SmokeSetup
 folder, fault, stop = sys.argv[1:]
 if stop == "handled":
     from envdoctor.node.smoke.__main__ import stop
     import signal
     signal.signal(signal.SIGTERM, stop)
-with Runner(Request(), Setup(cpu=True, hook=fault), Path(folder)) as runner:
+with ExperimentRunner(SmokeRequest(), SmokeSetup(cpu=True, hook=fault), Path(folder)) as runner:
     print(runner.run(Experiment("user", "user", "", SMALL, timeout=300), CPU).status, flush=True)
 """
 
