@@ -17,8 +17,25 @@ if TYPE_CHECKING:
     from envdoctor.knowledge.launchers import Launchers
 
 
+class _WithShared:
+    """What every context hands on of what the checks of a scan share."""
+
+    __slots__ = ()
+    shared: Shared
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue that settings are judged by."""
+        return self.shared.catalog
+
+    @property
+    def entry_points(self) -> EntryPoints | None:
+        """The files of the project that start a Python program."""
+        return self.shared.entry_points
+
+
 @dataclass(slots=True)
-class FileContext:
+class FileContext(_WithShared):
     """What a check may look at: one file's facts, the target they are judged against, and what is known.
 
     `observations` is what is known of a node, `level` what the configuration asks for.
@@ -30,19 +47,9 @@ class FileContext:
     observations: Sequence[Observation] = ()
     level: str = "auto"
 
-    @property
-    def catalog(self) -> Catalog:
-        """The catalogue that settings are judged by."""
-        return self.shared.catalog
-
-    @property
-    def entry_points(self) -> EntryPoints | None:
-        """The files of the project that start a Python program."""
-        return self.shared.entry_points
-
 
 @dataclass(slots=True)
-class UnitContext:
+class UnitContext(_WithShared):
     """What a check of launch units may look at: one unit, all units of the scan, and what is known.
 
     `level` is what the configuration asks for.
@@ -54,16 +61,6 @@ class UnitContext:
     shared: Shared
     launchers: Launchers
     level: str = "auto"
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalogue that settings are judged by."""
-        return self.shared.catalog
-
-    @property
-    def entry_points(self) -> EntryPoints | None:
-        """The files of the project that start a Python program."""
-        return self.shared.entry_points
 
 
 def judged(settings: list[Setting]) -> Iterator[Setting]:

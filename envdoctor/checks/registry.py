@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 from envdoctor.checks.context import FileContext, UnitContext
-from envdoctor.checks.node.common import told
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.rulebook import Rule
 
@@ -93,5 +92,9 @@ def in_unit(rule: Rule, context: UnitContext) -> Iterator[Finding]:
 
 def on_node(rule: Rule, context: FileContext) -> Iterator[Finding]:
     """Findings of one rule about what was observed of a node; none where there is no node."""
-    for code in codes_of(rule, ("node",)) if context.observations else ():
+    if not context.observations:
+        return
+    from envdoctor.checks.node.common import told
+
+    for code in codes_of(rule, ("node",)):
         yield from told(rule, context, function(code))

@@ -96,7 +96,6 @@ class UnitBuilder:
                 if (entry := self.project.facts.read(path)) is not None:
                     unit.entries[index] = entry
         self._beside(unit, known)
-        unit.copied = self.references.copied(facts)
         if facts.kind in PYTHON:
             unit.programs = self._programs(facts)
         return unit

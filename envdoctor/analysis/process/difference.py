@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Unit
 from envdoctor.analysis.process.show import ends_of, runners_of
-from envdoctor.analysis.process.starts import Start, options, own_words, start
+from envdoctor.analysis.process.starts import Start, options, own_words
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
 from envdoctor.core.facts import Setting
@@ -65,7 +65,7 @@ def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog)
     if not ends:
         return LaunchView(path, {"setting": _whole(unit, catalog)})
     index, command = ends[0]
-    return LaunchView(f"{path}:{command.launch.place.line}", _parts(start(unit, index), catalog))
+    return LaunchView(f"{path}:{command.launch.place.line}", _parts(Start(unit, index), catalog))
 
 
 def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:

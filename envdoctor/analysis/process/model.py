@@ -45,8 +45,7 @@ class Unit:
     that are not there or whose names are not known. `batch` are the words of the batch system's directives in the head
     of the script. `programs` are, for Python, what runs in which order: the file itself, then functions that others
     call. `host_files` counts the hosts in files of the tree that launches name, `env_files` gives the names in files
-    that launchers read by themselves (`.deepspeed_env`). `copied` are the files of the tree that an image holds, by
-    their paths in it. `truncated`: there was more than is looked at.
+    that launchers read by themselves (`.deepspeed_env`). `truncated`: there was more than is looked at.
     """
 
     path: str
@@ -61,7 +60,6 @@ class Unit:
     programs: list[list[Step]] = field(default_factory=list)
     host_files: dict[str, int] = field(default_factory=dict)
     env_files: dict[str, frozenset[str]] = field(default_factory=dict)
-    copied: dict[str, str] = field(default_factory=dict)
     truncated: bool = False
 
     def settings(self) -> list[Setting]:

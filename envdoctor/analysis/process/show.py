@@ -7,17 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.environment import Binding
 from envdoctor.analysis.process.model import Command, Unit
-from envdoctor.core.facts import Launch
+from envdoctor.core.facts import FileFacts, Launch
 from envdoctor.knowledge.launchers import Launchers
 
 LONGEST = 60
 MOST_COMMANDS = 50
 Matters = Callable[[str], object]
 Runners = Mapping[int, Command]
+Copied = Callable[[FileFacts], Mapping[str, str]]
 
 
-def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iterator[str]:
-    """The lines to print; `matters` says of a variable whether it is shown."""
+def _nothing(_: FileFacts) -> Mapping[str, str]:
+    return {}
+
+
+def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters, copied: Copied = _nothing) -> Iterator[str]:
+    """The lines to print; `matters` says of a variable whether it is shown.
+
+    `copied` gives the files of the tree that an image holds, by their paths in it.
+    """
     for unit in units:
         runners = runners_of(unit)
         ends = ends_of(unit, launchers, runners)
@@ -25,8 +33,9 @@ def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters) -> Iter
             continue
         yield unit.path
         yield from _about(unit)
+        held = copied(unit.facts)
         for index, command in ends[:MOST_COMMANDS]:
-            yield from _command(unit, index, command, matters, runners)
+            yield from _command(unit, index, command, matters, runners, held)
         if len(ends) > MOST_COMMANDS:
             yield f"  and {len(ends) - MOST_COMMANDS} further launches"
         yield ""
@@ -93,11 +102,13 @@ def _about(unit: Unit) -> Iterator[str]:
         yield f"  not found in the tree: {', '.join(names)}"
 
 
-def _command(unit: Unit, index: int, command: Command, matters: Matters, runners: Runners) -> Iterator[str]:
+def _command(
+    unit: Unit, index: int, command: Command, matters: Matters, runners: Runners, copied: Mapping[str, str]
+) -> Iterator[str]:
     carriers = carriers_of(unit, command, runners)
     unknown = command.launch.launcher.startswith("$")
     chain = " > ".join(one.launch.launcher for one in (carriers if unknown else [*carriers, command]))
-    program = command.launch.launcher if unknown else _started(unit, index, command)
+    program = command.launch.launcher if unknown else _started(unit, index, command, copied)
     yield f"  {command.launch.place.line}: {chain or '?'}" + (f" -> {program}" if program else "")
     runner = runners.get(command.at)
     for part in (command,) if runner is None else (runner, command):
@@ -116,13 +127,13 @@ def _held(unit: Unit, command: Command, matters: Matters) -> Iterator[str]:
             yield f"      {_setting(name, entry, unit)}"
 
 
-def _started(unit: Unit, index: int, command: Command) -> str:
+def _started(unit: Unit, index: int, command: Command, copied: Mapping[str, str]) -> str:
     """What a command starts: a file of the tree, or the program as it is written, and what is known of where it is."""
     if index in unit.started:
         return unit.started[index]
     program = _program(command.launch)
-    if program in unit.copied:
-        return f"{unit.copied[program]} ({program} in the image)"
+    if program in copied:
+        return f"{copied[program]} ({program} in the image)"
     if not program or ("/" not in program and not program.endswith((".py", ".sh"))):
         return program
     if any(step.scope.kind == "file" and _base(step.scope.name) == _base(program) for step in unit.steps):

@@ -16,19 +16,40 @@ from envdoctor.knowledge.launchers import Launchers
 
 
 class Start(NamedTuple):
-    """One process, or several of one kind, that a unit starts.
-
-    `path` is the file of the tree that runs, empty where it is not there or not known; `program` is how it is written
-    (`-m pkg.train` for a module). `facts` are those of the file, where it holds anything that matters.
-    """
+    """One process, or several of one kind, that command `number` of a unit starts."""
 
     unit: Unit
     number: int
-    command: Command
-    path: str
-    program: str
-    arguments: tuple[str, ...]
-    facts: FileFacts | None = None
+
+    @property
+    def command(self) -> Command:
+        """The command that starts it."""
+        return self.unit.commands[self.number]
+
+    @property
+    def path(self) -> str:
+        """The file of the tree that runs; empty where it is not there or not known."""
+        return self.unit.started.get(self.number, "")
+
+    @property
+    def facts(self) -> FileFacts | None:
+        """The facts of that file, where it holds anything that matters."""
+        return self.unit.entries.get(self.number)
+
+    @property
+    def program(self) -> str:
+        """How the program is written: `train.py`, or `-m pkg.train` for a module."""
+        return " ".join(self.command.launch.inner[: self._head])
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the program is given."""
+        return tuple(self.command.launch.inner[self._head :])
+
+    @property
+    def _head(self) -> int:
+        """How many words name the program."""
+        return 2 if self.command.launch.inner[:1] == ("-m",) else 1
 
     def environment(self) -> dict[str, Binding]:
         """The variables that may be set where it starts, exported or not, without what the command itself gives."""
@@ -58,17 +79,7 @@ class Start(NamedTuple):
 
 def starts(unit: Unit) -> Iterator[Start]:
     """Everything that a unit starts, in order."""
-    for index in range(len(unit.commands)):
-        yield start(unit, index)
-
-
-def start(unit: Unit, index: int) -> Start:
-    """What one of the commands of a unit starts."""
-    command = unit.commands[index]
-    inner = command.launch.inner
-    head = 2 if inner[:1] == ("-m",) else 1
-    path = unit.started.get(index, "")
-    return Start(unit, index, command, path, " ".join(inner[:head]), tuple(inner[head:]), unit.entries.get(index))
+    return (Start(unit, number) for number in range(len(unit.commands)))
 
 
 def runs(unit: Unit, path: str) -> bool:

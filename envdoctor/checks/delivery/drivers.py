@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.model import Command, Unit
-from envdoctor.analysis.process.starts import start
+from envdoctor.analysis.process.starts import Start
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery.common import judged
@@ -88,7 +88,7 @@ def _attach_of(facts: FileFacts) -> Call | None:
 def _to_driver(rule: Rule, index: int, command: Command, context: UnitContext, caller: Caller) -> Iterator[Finding]:
     """A script exports for a driver whose workers run elsewhere, with what `ray start` had."""
     unit = context.unit
-    entry = start(unit, index).facts
+    entry = Start(unit, index).facts
     if entry is None or entry.kind != "python" or any(c.launch.launcher == "ray start" for c in unit.commands):
         return
     attach = _attach_of(entry)

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from envdoctor.analysis.process import environment
 from envdoctor.analysis.process.build import within
 from envdoctor.analysis.process.model import Command, Step, Unit
-from envdoctor.analysis.process.starts import start
+from envdoctor.analysis.process.starts import Start
 from envdoctor.checks.context import UnitContext
 from envdoctor.checks.delivery import drivers as delivery_drivers
 from envdoctor.checks.delivery import places as delivery_places
@@ -186,8 +186,8 @@ def _kept(command: Command, unit: Unit, delivery: Delivery) -> set[str]:
         if isinstance(step.fact, Setting) and step.fact.op in environment.GIVES:
             kept.add(step.fact.name)
     for index, other in enumerate(unit.commands):
-        entry = start(unit, index).facts
-        if entry is not None and command.at <= other.at < command.end:
+        entry = Start(unit, index).facts if command.at <= other.at < command.end else None
+        if entry is not None:
             kept |= {s.name for s in entry.settings if s.op in environment.GIVES}
     for step in unit.steps:
         fact = step.fact
@@ -219,7 +219,7 @@ def _unknown_inside(command: Command, context: UnitContext) -> bool:
     unit = context.unit
     for index, other in enumerate(unit.commands):
         shell = other.launch.launcher in ("bash", "sh", "zsh", "ksh", "dash")
-        if shell and command.at <= other.at < command.end and not start(unit, index).path:
+        if shell and command.at <= other.at < command.end and not Start(unit, index).path:
             return True
     if any(isinstance(step.fact, Inclusion) and step.fact in unit.unresolved for step in unit.inside(command)):
         return True

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check(rule: Rule, context: FileContext) -> Iterator[Finding]:
-    """What the program of a file lacks, or the program that a file launches with a intent for determinism."""
+    """What the program of a file lacks, or the program that a file launches with an intent for determinism."""
     assert context.entry_points is not None
     if context.level == "hygiene":
         return

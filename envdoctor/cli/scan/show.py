@@ -105,7 +105,7 @@ def _launches(setup: ScanSetup, project: Project, found: Found) -> None:
 
     read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
     built = build(project, read, setup.catalog.variable)
-    _print(launch_lines.lines(built, load_launchers(), setup.catalog.variable))
+    _print(launch_lines.lines(built, load_launchers(), setup.catalog.variable, project.references.copied))
 
 
 def _differences(arguments: argparse.Namespace, setup: ScanSetup, project: Project, wanted: ReportOutput) -> int:
