@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import by_detail, observed, view_of
 
-from envdoctor.node.probes.amd.rocm import defines, header_version, parse_version, rocm_probe
+from envdoctor.knowledge.nodes.rocm_layout import parse_version
+from envdoctor.node.probes.amd.rocm import defines, header_version, rocm_probe
 from envdoctor.node.probes.base import Absent
 from envdoctor.node.probes.host import pairing
 from envdoctor.node.probes.host.driver import amd_driver, driver_probe, nvidia_driver, pairing_probe, parse_nvrm

@@ -9,17 +9,13 @@ from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Related, Severity
 from envdoctor.core.regexes import regex
+from envdoctor.knowledge.nodes.rocm_layout import root_of
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.node import DriverPair, GfxOverride
 
 LINKER = "the linker's configuration"
 """Asked last, after the library's own paths and LD_LIBRARY_PATH: where it points decides only if nothing else does."""
-
-
-def inside(path: str, root: str) -> bool:
-    """Whether a path is a folder or lies in it."""
-    return path == root or path.startswith(f"{root}/")
 
 
 def install_roots(seen: Seen) -> list[str]:
@@ -29,12 +25,13 @@ def install_roots(seen: Seen) -> list[str]:
 
 def pointers(seen: Seen, root: str) -> list[str]:
     """What leads a program to the install in `root`."""
-    found = [o.detail for o in seen.all("rocm.rocm_path_env") if inside(str(o.value), root)]
-    if any(inside(str(o.value), root) for o in seen.all("rocm.ld_so_conf")):
+    roots = [o.detail for o in seen.all("rocm.install")]
+    found = [o.detail for o in seen.all("rocm.rocm_path_env") if root_of(str(o.value), roots) == root]
+    if any(root_of(str(o.value), roots) == root for o in seen.all("rocm.ld_so_conf")):
         found.append(LINKER)
-    if any(inside(str(o.value), root) for o in seen.all("ccl.on_library_path")):
+    if any(root_of(str(o.value), roots) == root for o in seen.all("ccl.on_library_path")):
         found.append("LD_LIBRARY_PATH")
-    if any(inside(path, root) for path in mapped(seen)):
+    if any(root_of(path, roots) == root for path in mapped(seen)):
         found.append("the process")
     return found
 
@@ -108,13 +105,14 @@ def _which_is_called(seen: Seen) -> str:
 def _path_variable(seen: Seen) -> Iterator[Told]:
     """ROCM_PATH names another install than the one whose HIP runtime is mapped, or a folder without a ROCm."""
     roots = install_roots(seen)
-    used = {root for path in seen.texts("process.hip_runtime") for root in roots if inside(path, root)}
+    used = set(filter(None, (root_of(path, roots) for path in seen.texts("process.hip_runtime"))))
     for named in seen.all("rocm.rocm_path_env"):
-        if used and not any(inside(str(named.value), root) for root in used):
+        home = root_of(str(named.value), roots)
+        if used and home not in used:
             roots_used = listed(sorted(used))
             message = f"{named.detail} names {named.value}, and the HIP runtime of the process is of {roots_used}"
             yield Told(message, named.place, variable=named.detail)
-        elif roots and not any(inside(str(named.value), root) for root in roots):
+        elif roots and not home:
             message = f"{named.detail} names {named.value}, where no ROCm is; it is in {listed(roots)}"
             yield Told(message, named.place, variable=named.detail)
 

@@ -14,6 +14,7 @@ from envdoctor.node.probes import conf, process
 from envdoctor.node.probes.amd import kfd, miopen, rocm
 from envdoctor.node.probes.amd import sysfs as amd_sysfs
 from envdoctor.node.probes.amd import tools as amd_tools
+from envdoctor.node.probes.amd.layout import home_of
 from envdoctor.node.probes.base import Absent, Depth, Facts, NodeView, ProbeFailed, ProbeStatus, Status
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host import acs, driver, gpus, host, permissions
@@ -156,7 +157,7 @@ def vendor_of(node: Node, torch: Torch | None) -> str:
 def _environment(state: ExaminationState) -> None:
     view = state.view
     named = view.environment.get("ROCM_PATH") or view.environment.get("ROCM_HOME")
-    state.node.rocm_path_env = view.files.resolve(named) if named else None
+    state.node.rocm_path_env = home_of(view.files, named) if named else None
     process.environment_probe(view)
 
 
@@ -240,7 +241,8 @@ def _gpus(state: ExaminationState) -> None:
 
 def _ccl(state: ExaminationState) -> None:
     node, view = state.node, state.view
-    node.ccl, node.libraries = ccl.ccl_probe(view, node.torch, node.vendor)
+    installs = node.rocm.installs if node.rocm else []
+    node.ccl, node.libraries = ccl.ccl_probe(view, node.torch, node.vendor, installs)
 
 
 def _plugins(state: ExaminationState) -> None:

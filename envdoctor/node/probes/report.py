@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from envdoctor.core.facts import Component, Observation, Place, Setting
+from envdoctor.knowledge.nodes.rocm_layout import root_of
 from envdoctor.node.probes.base import Facts, ProbeStatus
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host.pairing import release
@@ -106,9 +107,9 @@ def without_none(**values: Any) -> dict[str, Any]:
 
 def install_of(path: str, node: Node) -> str:
     """The ROCm install, or the site-packages folder, that a library belongs to."""
-    for root in node.rocm.installs if node.rocm else ():
-        if path.startswith(f"{root}/") and "-packages/" not in root:
-            return root
+    installs = [root for root in node.rocm.installs if "-packages/" not in root] if node.rocm else []
+    if root := root_of(path, installs):
+        return root
     packages = re.match(r"/.*?-packages(?=/)", path)
     return packages[0] if packages else ""
 

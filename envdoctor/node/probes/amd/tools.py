@@ -22,9 +22,10 @@ PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+][\w.]*)?$")
 def run_tool(view: NodeView, name: str, *arguments: str) -> CommandResult:
     """Run a helper of ROCm, which is often not on PATH."""
     result = view.run(name, *arguments, timeout=SECONDS)
-    beside = f"/opt/rocm/bin/{name}"
-    if result.rc == MISSING and view.files.live and view.files.exists(beside):
-        return view.run(beside, *arguments, timeout=SECONDS)
+    if result.rc == MISSING and view.files.live:
+        folders = ["/opt/rocm", *view.files.paths("/opt/rocm", "core*")]
+        beside = [f"{folder}/bin/{name}" for folder in folders if view.files.exists(f"{folder}/bin/{name}")]
+        return view.run(beside[0], *arguments, timeout=SECONDS) if beside else result
     return result
 
 
