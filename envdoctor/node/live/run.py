@@ -39,6 +39,8 @@ class LiveRequest:
     level: str = "auto"
     rules: Sequence[Rule] | None = None
     root: Path = Path("/")
+    gpus: int | None = None
+    """How many GPUs this node should have, where the user says it."""
     told: Callable[[ProbeStatus], None] | None = None
 
 
@@ -55,6 +57,8 @@ def examine_node(request: LiveRequest) -> Examination:
     hash_library(node, request)
     if job is not None:
         jobs.state(node.facts, job)
+    if request.gpus is not None:
+        node.facts.observe("gpu.expected", request.gpus, "--gpus")
     if request.record is not None:
         write_record(request, node, runner, job, known)
     judge = Judge(rules, catalog, request.level)
@@ -92,6 +96,7 @@ def look(request: LiveRequest, job: jobs.Job | None, known: Callable[[str], bool
     node = examine(
         root, used, request.depth, process_id=str(job.examined) if job else "self", known=known,
         name=name_of(request, root), told=request.told, files=files,
+        masks=[rank.settings for rank in job.ranks] if job else (),
     )  # fmt: skip
     return node, used
 

@@ -65,6 +65,6 @@ def target_of(node: Node) -> Target:
         library = library_in_use(node)
         versions["nccl"] = version_of_code(code) if code else library.version if library else ""
         versions["cuda"] = (node.torch.cuda if node.torch else None) or ""
-    arch = node.gpu.arch
-    gpus = (arch,) if arch and arch != "mixed" else ()
+    # Of a mixed node each architecture that the job can use; what variables hide is no part of the target.
+    gpus = tuple(dict.fromkeys(d.arch for d in node.devices if d.arch and not d.hidden))
     return Target(platform, {name: version for name, version in versions.items() if version}, gpus, (), ())

@@ -64,7 +64,7 @@ def named_roots(view: NodeView) -> list[str]:
     opt = [p for p in view.files.paths("/opt", "rocm*") if view.files.is_folder(p)]
     cores = [p for folder in opt for p in view.files.paths(folder, "core*") if view.files.is_folder(p)]
     variables = [view.environment.get(name, "") for name in PATH_VARIABLES]
-    libraries = [*view.environment.get("LD_LIBRARY_PATH", "").split(":"), *(folder for _, folder in linker_folders(view))]
+    libraries = [folder for _, folder in linker_folders(view)] + view.environment.get("LD_LIBRARY_PATH", "").split(":")
     libraries += [p.rpartition("/")[0] for p in view.mapped if "/libamdhip64.so" in p and not in_packages(p)]
     above = [f.rstrip("/").rpartition("/")[0] for f in libraries if f.rstrip("/").endswith(("/lib", "/lib64"))]
     return opt + cores + [r.rstrip("/") for r in (*variables, *above) if r.startswith("/") and r != SYSTEM] + [SYSTEM]
