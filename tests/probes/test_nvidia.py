@@ -130,7 +130,7 @@ def test_a_node_without_any_nvlink_lacks_it_everywhere(tmp_path: Path) -> None:
     rows = "".join(ROW.format(i, bus, "Enabled") for i, bus in enumerate(("18", "2A", "3A")))
     view = view_of(tmp_path, DRIVER, runner=answers(HEAD + rows, TOPOLOGY.replace("NV18", "PHB")))
     assert nvidia.all_nvlink(3, nvidia.nvidia_probe(view, "").links) is False
-    assert observed(view.facts, "gpu.missing_link") == ["PHB"] * 3
+    assert observed(view.facts, "gpu.missing_link") == ["PHB", "SYS", "PHB"]
 
 
 @pytest.mark.parametrize(

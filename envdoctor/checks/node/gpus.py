@@ -41,8 +41,8 @@ def _on_bus(seen: Seen) -> str:
     titles = {"nvidia": "NVIDIA", "amd": "AMD"}
     there = [f"{counted(o.value, 'GPU')} of {titles[o.detail]}" for o in seen.all("gpu.on_bus")
              if isinstance(o.value, int) and o.detail in titles]  # fmt: skip
-    drivers = [f"bound to {name}" for name in seen.texts("gpu.bound_to")]
-    return f"; on the PCI bus: {listed([*there, *drivers])}" if there else ""
+    drivers = listed(seen.texts("gpu.bound_to"))
+    return f"; on the PCI bus: {listed(there)}{f', bound to {drivers}' if drivers else ''}" if there else ""
 
 
 def _counted(observation: Observation, word: str) -> str:

@@ -66,10 +66,10 @@ def _fabric(seen: Seen) -> Iterator[Told]:
     """GPUs that the fabric manager has not taken in: CUDA does not start on them, or without the switch."""
     found = [o for o in seen.visible("gpu.device.fabric") if not str(o.value).startswith("Completed, Success")]
     unready = [o for o in found if str(o.value).partition(",")[0] != "Not Supported"]
-    if unready:
+    if unready and seen.value("gpu.nvlink_disabled") is not True:
         names = listed([f"{o.detail} ({o.value})" for o in unready])
         message = f"not registered with the NVLink fabric: {names}; is the fabric manager running?"
-        yield _told(message, unready, "warning")
+        yield _told(message, unready, "info" if seen.value("torch.cuda_available") is True else "warning")
 
 
 def _xids(seen: Seen) -> Iterator[Told]:

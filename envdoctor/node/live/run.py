@@ -27,6 +27,13 @@ from envdoctor.node.probes.runner import CommandRunner, RecordedRunner, SystemRu
 EXEC_ONLY = "the environment is that of process {} at its exec; what the program set later does not show there"
 
 
+SUITES = {
+    "amd": "bandwidth, memory and stress are not tested here: rvs (ROCm Validation Suite), rccl-tests, TransferBench",
+    "nvidia": "bandwidth, memory and stress are not tested here: dcgmi diag, nccl-tests, nvbandwidth",
+}
+"""Vendor -> what a report says of the suites that test the hardware itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
     """What is asked for. `rules`: None for all. `root` is the machine, or a container's root file system."""
@@ -65,7 +72,7 @@ def examine_node(request: LiveRequest) -> Examination:
     found, target, level = judge.findings(node)
     lines = probe_lines(rules, target.platform)
     result = Examination(node, found, target, level, request.depth, source(request), lines, job=job)
-    result.notes = notes(request, job)
+    result.notes = notes(request, job) + ([SUITES[node.vendor]] if node.vendor in SUITES else [])
     result.errors += judge.internal.messages()
     if request.script is not None:
         from envdoctor.node.live.script import judge_script

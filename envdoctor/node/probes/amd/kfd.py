@@ -74,13 +74,16 @@ def read_links(view: NodeView, number: int) -> tuple[IoLink, ...]:
 
 
 def read_nodes(view: NodeView) -> tuple[list[KfdNode], int]:
-    """GPU nodes, and how many nodes may not be read, as where a container holds only some of the GPUs."""
+    """GPU nodes, and how many nodes may not be read, as where a container holds only some of the GPUs.
+
+    A node whose properties end before they say whether it is a GPU counts among the latter.
+    """
     nodes, unreadable = [], 0
     for name in view.files.names(TOPOLOGY, "[0-9]*"):
         path = f"{TOPOLOGY}/{name}/properties"
         text = view.files.read_text(path)
-        unreadable += text is None and view.files.why(path) != "absent"
         properties = parse_properties(text or "")
+        unreadable += view.files.why(path) != "absent" if text is None else "simd_count" not in properties
         if properties.get("simd_count", 0) > 0 and name.isdecimal():
             nodes.append(KfdNode(int(name), properties, read_links(view, int(name))))
     return nodes, unreadable

@@ -199,11 +199,28 @@ def from_smi(view: NodeView) -> DeviceAnswer:
         results.append(smi.run_smi(view, smi.TOPOLOGY_COMMAND))
         pairs = smi.parse_topology(results[-1].stdout) if results[-1].ok else {}
     answer = DeviceAnswer(devices, links_of(pairs), driver_cuda(view, asks_version), results=results)
-    answer.why = main.failure or ("" if devices else "no table")
+    answer.why = main.failure or lacking(main, devices, pairs, alone)
+    if smi.cut_rows(main.stdout):
+        told = {device.bus for device in devices}
+        for device in devices_in_files(view):
+            if device.bus not in told:
+                device.index = device.package = len(devices)
+                devices.append(device)
     answer.driver_version = file_version(view) or told_version(main)
     add_more(view, answer, branch, alone)
     answer.lost = smi.lost_gpus(results)
     return answer
+
+
+def lacking(main: CommandResult, devices: Sequence[Device], pairs: Mapping[object, str], alone: bool) -> str:
+    """What nvidia-smi did not tell although it ended well."""
+    if not devices:
+        return "no table"
+    if cut := smi.cut_rows(main.stdout):
+        return f"{cut} of its rows were cut off, and those GPUs are known by their files alone"
+    whole = len(devices) * (len(devices) - 1) // 2
+    told = not alone and 0 < len(pairs) < whole
+    return f"its topology tells of {len(pairs)} of {whole} pairs" if told else ""
 
 
 def told_version(result: CommandResult) -> str:
@@ -227,6 +244,9 @@ def add_more(view: NodeView, answer: DeviceAnswer, branch: int | None, alone: bo
         address = bus_name(row.get("pci.bus_id") or row.get("gpu_bus_id") or "")
         if address in by_bus:
             take_more(by_bus[address], row)
+            if "gpu_bus_id" in row:
+                tables = dict.fromkeys(("rows_remapped", "rows_pending", "rows_failed"), command(remapped))
+                by_bus[address].sources.update(tables)
     for row in smi.parse_table(apps.stdout, "pid"):
         if (pid := row.get("pid", "")).isdecimal():
             answer.processes[int(pid)] = bus_name(row.get("gpu_bus_id", ""))
@@ -234,6 +254,7 @@ def add_more(view: NodeView, answer: DeviceAnswer, branch: int | None, alone: bo
         links = smi.run_smi(view, smi.LINKS_COMMAND)
         for device in answer.devices:
             device.nvlinks, device.nvlinks_down = smi.parse_links(links.stdout).get(device.index, (None, None))
+            device.sources.update(dict.fromkeys(("nvlinks", "nvlinks_down"), command(links)))
     if any(device.mig == "Enabled" for device in answer.devices):
         listed = smi.run_smi(view, smi.LIST_COMMAND)
         answer.instances = smi.count_instances(listed.stdout) if listed.ok else None

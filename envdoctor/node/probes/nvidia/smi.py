@@ -101,6 +101,13 @@ def parse_table(text: str, key: str = "index") -> list[dict[str, str]]:
     return [dict(zip(fields, row, strict=True)) for row in table[start + 1 :] if len(row) == len(fields)]
 
 
+def cut_rows(text: str) -> int:
+    """Rows of a table that are not whole, as where an answer was cut off."""
+    table = [row for row in csv.reader(text.splitlines()) if row]
+    start = next((n for n, row in enumerate(table) if row[0].strip() == "index"), len(table))
+    return sum(len(row) != len(table[start]) and row[0].strip().isdecimal() for row in table[start + 1 :])
+
+
 def lost_gpus(results: Iterable[CommandResult]) -> dict[str, str]:
     """PCI address -> what nvidia-smi says of a GPU that it cannot open."""
     found: dict[str, str] = {}
