@@ -189,6 +189,60 @@ def test_the_nvml_child(tmp_path: Path, words: dict[str, str]) -> None:
     assert {d["compute_mode"] for d in report["devices"]} == {"Exclusive_Process"}
 
 
+@pytest.mark.parametrize(
+    ("why", "lost"), [("GPU is lost", {"index 1": "GPU is lost"}), ("Insufficient Permissions", {})]
+)
+def test_the_nvml_child_tells_of_gpus_that_it_cannot_open(tmp_path: Path, why: str, lost: dict[str, str]) -> None:
+    source = PYNVML.format(**NEW).replace(
+        "def nvmlDeviceGetHandleByIndex(i): return i",
+        f"def nvmlDeviceGetHandleByIndex(i):\n    if i: raise NVMLError('{why}')\n    return i",
+    )
+    report = nvml(tmp_path, source)
+    assert (len(report["devices"]), report["lost"]) == (1, lost)
+    runner = Answers({"/bin/python -c": json.dumps(report)})
+    view = view_of(tmp_path / "root", DRIVER, runner=runner)
+    nvidia.nvidia_probe(view, "/bin/python")
+    assert list(by_detail(view.facts, "gpu.missing")) == list(lost)
+
+
+MORE = """
+class App: pid = 4711
+def nvmlDeviceGetUUID(h): return "GPU-1"
+def nvmlDeviceGetEccMode(h): return [1, 1]
+def nvmlDeviceGetTotalEccErrors(h, kind, counter): return 2 if (kind, counter) == (1, 0) else 99
+def nvmlDeviceGetRemappedRows(h): return (5, 1, True, False)
+def nvmlDeviceGetNvLinkState(h, link):
+    if link > 11: raise NVMLError("Invalid Argument")
+    return int(link != 3)
+def nvmlDeviceGetPowerManagementLimit(h): return 300000
+def nvmlDeviceGetPowerManagementDefaultLimit(h): return 400000
+def nvmlDeviceGetApplicationsClock(h, which): return 1095
+def nvmlDeviceGetDefaultApplicationsClock(h, which): return 1095
+def nvmlDeviceGetCurrPcieLinkWidth(h): return 8
+def nvmlDeviceGetMaxPcieLinkWidth(h): return 16
+def nvmlDeviceGetComputeRunningProcesses(h): return [App()]
+def nvmlDeviceGetMigMode(h): return (1, 1)
+def nvmlDeviceGetMaxMigDeviceCount(h): return 7
+def nvmlDeviceGetMigDeviceHandleByIndex(h, i):
+    if i > 1: raise NVMLError("Not Found")
+    return i
+"""
+
+
+def test_the_nvml_child_tells_what_is_worn_out_or_set(tmp_path: Path) -> None:
+    report = nvml(tmp_path, PYNVML.format(**NEW) + MORE)
+    answer = nvidia.nvidia_probe(
+        view_of(tmp_path / "root", DRIVER, runner=Answers({"/bin/python -c": json.dumps(report)})), "/bin/python"
+    )
+    device = answer.devices[0]
+    assert (device.ecc, device.ecc_errors, device.rows_remapped, device.rows_pending, device.rows_failed) == (
+        "Enabled", 2, 1, True, False
+    )  # fmt: skip
+    assert (device.power_limit_w, device.default_power_w, device.clock_mhz, device.link_width) == (300, 400, 1095, 8)
+    assert (device.nvlinks, device.nvlinks_down, answer.instances) == (11, 1, 4)
+    assert answer.processes == {4711: "0000:18:00.0"}
+
+
 def test_the_nvml_child_without_a_driver_or_a_module(tmp_path: Path) -> None:
     assert nvml(tmp_path, PYNVML.format(**{**NEW, "broken": "True"})) == {"error": "NVML: Driver Not Loaded"}
     assert "error" in nvml(tmp_path, "import no_such_module")

@@ -42,7 +42,8 @@ def missing_link(seen: Seen) -> Iterator[Told]:
 def nvls(seen: Seen) -> Iterator[Told]:
     """NCCL may reduce in the NVSwitch, in an order that is not its own."""
     known = cast("Nvls", seen.parameters)
-    arch, count = re.fullmatch(r"sm_([0-9]+)", seen.text("gpu.arch")), seen.gpus()
+    archs, count = seen.archs(), seen.gpus()
+    arch = re.fullmatch(r"sm_([0-9]+)", archs[0]) if len(archs) == 1 else None
     code, wired = seen.value("ccl.loaded_version_code"), seen.value("gpu.all_nvlink")
     if arch is None or int(arch[1]) < known["sm_since"] or count < 2 or wired is False:
         return

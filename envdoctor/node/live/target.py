@@ -66,5 +66,7 @@ def target_of(node: Node) -> Target:
         versions["nccl"] = version_of_code(code) if code else library.version if library else ""
         versions["cuda"] = (node.torch.cuda if node.torch else None) or ""
     # Of a mixed node each architecture that the job can use; what variables hide is no part of the target.
-    gpus = tuple(dict.fromkeys(d.arch for d in node.devices if d.arch and not d.hidden))
+    each = dict.fromkeys(d.arch for d in node.devices if d.arch and not d.hidden)
+    together = node.gpu.arch if node.gpu.arch not in (None, "", "mixed") else None
+    gpus = tuple(each) or ((together,) if together else ())
     return Target(platform, {name: version for name, version in versions.items() if version}, gpus, (), ())

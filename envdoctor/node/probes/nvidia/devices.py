@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,7 +212,7 @@ def from_smi(view: NodeView) -> DeviceAnswer:
     return answer
 
 
-def lacking(main: CommandResult, devices: Sequence[Device], pairs: Mapping[object, str], alone: bool) -> str:
+def lacking(main: CommandResult, devices: Sequence[Device], pairs: Sized, alone: bool) -> str:
     """What nvidia-smi did not tell although it ended well."""
     if not devices:
         return "no table"
