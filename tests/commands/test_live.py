@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from node_trees import edited
-from recorded import NAMES, copy_of, folder_of
+from recorded import NAMES, UNLIKE, copy_of, folder_of
 from support import ROOT, envdoctor, here
 
 HEALTHY, SICK = "mi300x-8gpu-rocm-6.2", "no-gpu-access-kfd-denied"
@@ -78,7 +78,7 @@ def test_exit_status(tmp_path: Path, words: list[str], status: int) -> None:
     (tmp_path / "a-file").write_text("")
     (tmp_path / "not-a-node").mkdir()
     (tmp_path / "full" / "of").mkdir(parents=True)
-    run = live(*(str(folder_of(word)) if word in NAMES else word for word in words), cwd=tmp_path)
+    run = live(*(str(folder_of(word)) if word in (*NAMES, *UNLIKE) else word for word in words), cwd=tmp_path)
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert bool(run.stderr) == (status == 2)
