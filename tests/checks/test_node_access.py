@@ -49,6 +49,9 @@ CLOSED = {"host.kfd_rw": False, "host.kfd_group": "render"}
         (AMD | BLIND | {"torch.cuda_error": "No HIP GPUs are available"}, {}, "No HIP GPUs", "run rocminfo"),
         (AMD | BLIND | {"torch.version": {"/s": "2.4"}}, {}, "for the CPU alone", "a build of torch for ROCm"),
         (AMD | {"torch.cuda": "12.4"}, {}, "is built for CUDA", "a build of torch for ROCm"),
+        (NVIDIA | {"helper.status": {"nvidia-smi": 18}, "helper.says": {"nvidia-smi": "Driver/library version mismatch"}},
+         {}, "status 18: Driver/library version mismatch", "reboot"),
+        (NVIDIA | {"helper.status": {"nvidia-smi": 9}}, {}, "status 9", "modprobe nvidia"),
         (AMD | {"torch.import_error": "libamdhip64.so.6: cannot open shared object file"}, {}, "cannot be imported",
          "install the library"),
     ],
@@ -84,6 +87,7 @@ def test_an_import_that_fails_says_nothing_of_a_job_that_runs() -> None:
         (NVIDIA | {"helper.status": {"nvidia-smi": 15}}, ["error"]),
         (NVIDIA | {"helper.status": {"nvidia-smi": 14}}, ["warning"]),
         (NVIDIA | {"helper.status": {"nvidia-smi": 6}}, []),
+        (NVIDIA | {"helper.status": {"nvidia-smi": 18}}, []),  # the driver's fault, and ED710's
         # One fault, one finding: the status says what the address says already.
         (NVIDIA | {"helper.status": {"nvidia-smi": 15}, "gpu.missing": {"0000:89:00.0": "lost"}}, ["error"]),
         (NVIDIA | {"gpu.expected": 8}, []),
@@ -245,7 +249,8 @@ def test_lanes_are_a_fault_on_a_board_and_a_matter_of_slots_elsewhere(board: Fac
 @pytest.mark.parametrize(
     ("facts", "count"),
     [
-        (device(clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 0),  # which is the default is not known
+        (device(clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 1),  # which is the default is not known
+        (device(clock_mhz=[1410, 1410], max_clock_mhz=[1410, 1410]), 0),
         (device(clock_mhz=[1095, 1095], default_clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 0),
         (device(clock_mhz=[900, 1095], default_clock_mhz=[1095, 1095]), 1),
         (device(power_limit_w=[300, 400], default_power_w=[400, 400]), 1),

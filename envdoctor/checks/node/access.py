@@ -30,6 +30,10 @@ def device_denied(seen: Seen) -> Iterator[Told]:
         severity: Severity | None = None if usable == 0 or sees_none else "warning"
         message = f"this process may not open {listed([str(o.value) for o in denied])}{_group(seen)}{extra}"
         yield _denied(seen, message, denied[0], severity)
+    elif count and (status := seen.first("helper.status")) and (instead := _advice(seen, f"status_{status.value}")):
+        says = seen.by_item("helper.says").get(status.detail) or "no word"
+        message = f"{status.detail} ended with status {status.value}: {says}{extra}"
+        yield Told(message, status.place, help=instead, evidence=_evidence(seen))
     elif sees_none and blind is not None:
         why, instead = _why_blind(seen)
         message = f"torch sees none of the {counted(count, 'GPU')} of this node{why}"
@@ -60,7 +64,7 @@ def _denied(seen: Seen, message: str, at: Observation, severity: Severity | None
 
 def _vendor(seen: Seen) -> str:
     archs = {arch[:3] for arch in seen.archs()}
-    return "nvidia" if archs == {"sm_"} or seen.first("gpu.persistence") or seen.first("gpu.all_nvlink") else "amd"
+    return seen.text("vendor") or ("nvidia" if archs == {"sm_"} else "amd")
 
 
 def _advice(seen: Seen, cause: str) -> str:

@@ -169,6 +169,11 @@ def clock_cap(seen: Seen) -> Iterator[Told]:
     slower = [o for o in seen.visible("gpu.device.clock_mhz") if _below(o, usual.get(o.detail))]
     if slower:
         yield _capped("application clocks are below the driver's own on", slower, usual, "MHz")
+    bare = [o for o in seen.visible("gpu.device.clock_mhz")
+            if o.detail not in usual and _below(o, highest.get(o.detail))]  # fmt: skip
+    if bare:
+        what = "application clocks are below the highest, and the driver does not tell whether by itself, on"
+        yield _capped(what, bare, highest, "MHz")
     full = seen.by_item("gpu.device.default_power_w")
     less = [o for o in seen.visible("gpu.device.power_limit_w") if _below(o, full.get(o.detail))]
     if less:

@@ -17,7 +17,7 @@ SYSTEM = "/usr"
 
 _IN_SYSTEM = re.compile(r"/(?:usr/)?lib(?:64)?/(?:[\w.]+-linux-gnu/)?(?:rocm/(?:[\w./-]*/)?|llvm[\w./-]*/)?[^/]+$")
 """Libraries in the folders of the distribution itself: no `python3/dist-packages`, no `/usr/local`."""
-_VERSION = re.compile(r"([0-9]+\.[0-9]+\.[0-9]+(?:\.[0-9]+)?)((?:a|b|rc|\.?dev)[0-9]*)?(?:\+([\w.]+))?(?:-(\S+))?$")
+_VERSION = re.compile(r"([0-9]+\.[0-9]+\.[0-9]+(?:\.[0-9]+)?)((?:a|b|rc|\.?dev)[0-9]*)?(?:[+~]([\w.]+))?(?:-(\S+))?$")
 
 
 def belongs(path: str, root: str) -> bool:

@@ -262,6 +262,8 @@ def _gpus(state: ExaminationState) -> None:
     if wsl and not node.devices:
         node.gpu.count = node.gpu.physical = None
         raise ProbeFailed("the GPUs are behind /dev/dxg (WSL2), and nothing that was asked tells which")
+    if node.vendor:
+        state.view.facts.observe("vendor", node.vendor, node.devices[0].source if node.devices else "/sys/module")
     gpus.summarise(node.gpu, node.devices)
     gpus.state(state.view, node.gpu, node.devices, node.devices[0].source if node.devices else "/sys/class")
     if not node.devices:

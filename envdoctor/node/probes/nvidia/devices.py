@@ -291,9 +291,10 @@ def state_faults(view: NodeView, answer: DeviceAnswer) -> None:
             return
 
 
-FAULTS = (8, 10, 14, 15)
-"""Statuses of nvidia-smi that tell of a fault of a GPU: no external power, an interrupt problem, a corrupted infoROM, a
-GPU that is lost. Its manual page, "return value"."""
+FAULTS = (8, 9, 10, 14, 15, 18)
+"""Statuses of nvidia-smi that tell of a fault: no external power, a driver that does not answer, an interrupt problem,
+a corrupted infoROM, a GPU that is lost (its manual page, "return value"), and a driver of another release than its
+library (NVML_ERROR_LIB_RM_VERSION_MISMATCH)."""
 
 
 def state_driver(view: NodeView, links: Iterable[Link]) -> None:
