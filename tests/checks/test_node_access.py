@@ -180,6 +180,9 @@ ONE_HIDDEN = {"gpu.visible": 1, "gpu.device.hidden": each([False, True])}
 def test_what_variables_hide_is_not_judged() -> None:
     unlike = gpus(2, arch="mixed", device__arch=each(["gfx1100", "gfx1036"]), all_xgmi=False)
     unlike |= {"gpu.missing_link": {"gpu 0 - gpu 1": "none"}, "gpu.compute_partition": "", "host.iommu": ""}
+    assert [
+        test for test in ("unequal_gpus", "missing_link", "host_tuning") if said(test, unlike | {"gpu.visible": 1})
+    ] == []
     for test, count in (("unequal_gpus", 1), ("missing_link", 1), ("host_tuning", 1)):
         assert len(said(test, unlike)) == count, test
         assert said(test, unlike | ONE_HIDDEN) == [], test

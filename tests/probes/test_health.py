@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from envdoctor.node.probes.amd.ras import computing, ras_probe, uncorrected
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.host.kernel_log import faults, kept, kernel_log_probe
 from envdoctor.node.probes.host.network import named, network_probe
+from envdoctor.node.probes.node import examine
 from envdoctor.node.probes.parts import Device
 from envdoctor.node.probes.torch.gpus import devices_of, take_architecture
 
@@ -180,6 +182,16 @@ def test_kfd_folders_that_fail_to_read(tmp_path: Path) -> None:
         (nodes / f"{number}/properties").mkdir()
     node = examined(folder, "files")
     assert (node.gpu.count, observed(node.facts, "gpu.unreadable")) == (6, [2])
+    told = {probe.name: probe.why for probe in node.probes}
+    assert told["KFD topology"] == "nodes of the topology that could not be read: 2"
+
+
+def test_torch_tells_where_nothing_else_does_beside_a_driver(tmp_path: Path) -> None:
+    report = {"torch": "2.9", "devices": [{"name": "NVIDIA H200", "arch": "sm_90"}], "torch.cuda.device_count": 1}
+    write(tmp_path, {"/sys/module/nvidia/version": "580.1\n", "/dev/nvidiactl": ""})
+    node = examine(tmp_path, Answers({"python3 -c": json.dumps(report)}), "torch")
+    assert [(d.name, d.arch, d.source) for d in node.devices] == [("NVIDIA H200", "sm_90", "torch (fresh process)")]
+    assert (node.gpu.count, node.gpu.arch) == (1, "sm_90")
 
 
 def test_wsl_without_a_tool_says_that_nothing_is_known(tmp_path: Path) -> None:

@@ -69,6 +69,13 @@ def test_what_the_ranks_of_a_job_leave_together() -> None:
     assert hidden([]) == []
 
 
+def test_numbers_in_masks_of_unlike_gpus_of_nvidia() -> None:
+    for order, hidden_ones in ({}, [None, None]), ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, [False, True]):
+        devices = [Device(0, "nvidia", name="T400"), Device(1, "nvidia", name="A100")]
+        assert lay([{"CUDA_VISIBLE_DEVICES": "0", **order}], devices, "nvidia") == 1
+        assert [device.hidden for device in devices] == hidden_ones
+
+
 @given(st.text(max_size=40))
 def test_any_mask(text: str) -> None:
     left_by({"ROCR_VISIBLE_DEVICES": text, "HIP_VISIBLE_DEVICES": text}, AMD, "amd")

@@ -96,6 +96,14 @@ def test_a_warning_status_does_not_make_the_table_worthless(tmp_path: Path) -> N
     assert observed(view.facts, "helper.status") == [14]
 
 
+@pytest.mark.parametrize("word", ["GPU is lost", "GPU requires reset"])
+def test_a_gpu_that_is_listed_and_does_not_answer(tmp_path: Path, word: str) -> None:
+    text = HEAD + row(0) + f"1, [{word}], 00000000:02:00.0, 535.183.01, [{word}], [{word}], [{word}]\n"
+    view, answer = probe(tmp_path, {"nvidia-smi --query-gpu=index,name": text})
+    assert by_detail(view.facts, "gpu.missing") == {"0000:02:00.0": f"nvidia-smi says: {word}"}
+    assert len(answer.devices) == 2
+
+
 def test_answers_in_brackets_are_no_values(tmp_path: Path) -> None:
     text = HEAD + "0, [GPU is lost], 00000000:01:00.0, [Unknown Error], ERR!, [Insufficient Permissions], [N/A]\n"
     device = probe(tmp_path, {"nvidia-smi --query-gpu=index,name": text})[1].devices[0]

@@ -81,8 +81,10 @@ class Seen:
         return {observation.detail for observation in self.all("gpu.device.hidden") if observation.value is True}
 
     def visible(self, key: str) -> list[Observation]:
-        """Observations of each GPU, without the hidden ones."""
+        """Observations of each GPU, without the hidden ones; none where it is not known which ones are hidden."""
         hidden = self.hidden()
+        if not hidden and 0 < self.number("gpu.visible") < self.number("gpu.count"):
+            return []
         return [observation for observation in self.all(key) if observation.detail not in hidden]
 
     def gpus(self) -> int:

@@ -24,7 +24,7 @@ def missing_link(seen: Seen) -> Iterator[Told]:
         yield Told("the driver was loaded with NvLinkDisable", disabled.place)
     hidden = seen.hidden()
     missing = [o for o in seen.all("gpu.missing_link") if not hidden & set(o.detail.split(" - "))]
-    if not missing:
+    if not missing or (count < whole and not hidden):
         return
     pairs = count * (count - 1) // 2
     # Cards that are joined by bridges in twos or fours lack most links in good order; a node where nearly every pair

@@ -173,9 +173,11 @@ def _torch_files(state: ExaminationState) -> None:
     state.node.torch = torch_probe.torch_files_probe(state.view, state.view.site_packages)
 
 
-def _kfd(state: ExaminationState) -> None:
+def _kfd(state: ExaminationState) -> str:
     node = state.node
     node.devices, node.links, node.gpu.all_xgmi, _ = kfd.kfd_probe(state.view)
+    unreadable = [o.value for o in state.view.facts.observations if o.key == "gpu.unreadable"]
+    return f"nodes of the topology that could not be read: {unreadable[0]}" if unreadable else ""
 
 
 def _cards(state: ExaminationState) -> None:
@@ -254,17 +256,18 @@ def no_amd() -> None:
 
 def _gpus(state: ExaminationState) -> None:
     node, report, wsl = state.node, state.report, state.view.files.exists(driver.DXG)
-    if wsl and not node.devices:
+    if not node.devices and nvidia.present(state.view):
         node.devices = torch_gpus.devices_of(report)
         node.vendor = node.vendor or vendor_of(node, node.torch)
     torch_gpus.take_architecture(node.devices, report)
-    masks.lay(state.view.masks, node.devices, node.vendor)
+    left = masks.lay(state.view.masks, node.devices, node.vendor)
     if wsl and not node.devices:
         node.gpu.count = node.gpu.physical = None
         raise ProbeFailed("the GPUs are behind /dev/dxg (WSL2), and nothing that was asked tells which")
     if node.vendor:
         state.view.facts.observe("vendor", node.vendor, node.devices[0].source if node.devices else "/sys/module")
     gpus.summarise(node.gpu, node.devices)
+    state.view.facts.observe_known("gpu.visible", left, f"{state.view.proc}/environ")
     gpus.state(state.view, node.gpu, node.devices, node.devices[0].source if node.devices else "/sys/class")
     if not node.devices:
         raise Absent("no GPU")

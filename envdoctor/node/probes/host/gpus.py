@@ -35,8 +35,6 @@ def state(view: NodeView, gpu: Gpu, devices: Sequence[Device], source: str) -> N
     """Facts of the GPUs together, then of each."""
     for field in SUMMARY:
         view.facts.observe_known(f"gpu.{field}", getattr(gpu, field), source)
-    if any(device.hidden for device in devices):
-        view.facts.observe("gpu.visible", sum(not device.hidden for device in devices), f"{view.proc}/environ")
     for device in devices:
         for field in PER_DEVICE:
             value = getattr(device, field)

@@ -52,13 +52,28 @@ def left_by(environment: Mapping[str, str], devices: Sequence[Device], vendor: s
     return left
 
 
-def lay(environments: Iterable[Mapping[str, str]], devices: Sequence[Device], vendor: str) -> None:
-    """Mark the devices that the masks of every process of a job hide; where a mask cannot be read, none."""
+def ordered(environment: Mapping[str, str], devices: Sequence[Device], vendor: str) -> bool:
+    """Whether a number in a mask means the device of that number here. CUDA counts the fastest GPU first, unless
+    CUDA_DEVICE_ORDER=PCI_BUS_ID says otherwise: where they are not of one kind, which one it means is not known."""
+    alike = len({device.name for device in devices}) < 2
+    return vendor != "nvidia" or alike or environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+
+
+def lay(environments: Iterable[Mapping[str, str]], devices: Sequence[Device], vendor: str) -> int | None:
+    """Mark the devices that the masks of every process of a job hide; returns how many they leave.
+
+    None where they leave all, or cannot be read. Where it is not known which ones they leave, none is marked.
+    """
     visible: set[int] = set()
+    certain = True
     for environment in environments:
         left = left_by(environment, devices, vendor)
         if left is None:
-            return
+            return None
+        certain = certain and (len(left) == len(devices) or ordered(environment, devices, vendor))
         visible.update(device.index for device in left)
-    for device in devices if visible and len(visible) < len(devices) else ():
+    if not visible or len(visible) == len(devices):
+        return None
+    for device in devices if certain else ():
         device.hidden = device.index not in visible
+    return len(visible)

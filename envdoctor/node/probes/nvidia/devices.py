@@ -208,7 +208,7 @@ def from_smi(view: NodeView) -> DeviceAnswer:
                 devices.append(device)
     answer.driver_version = file_version(view) or told_version(main)
     add_more(view, answer, branch, alone)
-    answer.lost = smi.lost_gpus(results)
+    answer.lost = {**smi.lost_rows(main.stdout), **smi.lost_gpus(results)}
     return answer
 
 

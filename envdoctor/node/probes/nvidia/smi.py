@@ -117,6 +117,16 @@ def lost_gpus(results: Iterable[CommandResult]) -> dict[str, str]:
     return found
 
 
+def lost_rows(text: str) -> dict[str, str]:
+    """PCI address -> what nvidia-smi says, in place of values, of a GPU that it lists and that does not answer."""
+    found = {}
+    for row in parse_table(text):
+        said = [cell for cell in row.values() if re.fullmatch(r"\[GPU (?:is lost|requires reset)\]", cell)]
+        if said and row.get("pci.bus_id"):
+            found[bus_name(row["pci.bus_id"])] = said[0].strip("[]")
+    return found
+
+
 def bus_name(text: str) -> str:
     """0000:18:00.0 of 00000000:18:00.0."""
     return re.sub(r"^0000(?=[0-9a-f]{4}:)", "", text.strip().lower())
