@@ -117,6 +117,18 @@ def test_a_table_that_was_cut_off_is_filled_up_from_the_files(tmp_path: Path) ->
     assert answer.why == "1 of its rows were cut off, and those GPUs are known by their files alone"
 
 
+def test_files_that_are_cut_off_or_may_not_be_read(tmp_path: Path) -> None:
+    files = driver("535.1") | information("0000:01:00.0")
+    files |= {
+        "/proc/driver/nvidia/gpus/0000:02:00.0/information": "Mod",
+        "/proc/driver/nvidia/gpus/0000:03:00.0/information/x": "",
+    }
+    _, answer = probe(tmp_path, {}, files)
+    assert [(d.bus, d.name) for d in answer.devices] == [
+        ("0000:01:00.0", "NVIDIA A100"), ("0000:02:00.0", ""), ("0000:03:00.0", "")
+    ]  # fmt: skip
+
+
 def test_a_topology_that_was_cut_off_is_told(tmp_path: Path) -> None:
     topology = "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV12\tNV12\nGPU1\tNV12\t X \t"
     answers = {"nvidia-smi --query-gpu=index,name": HEAD + row(0) + row(1) + row(2), "nvidia-smi topo": topology}

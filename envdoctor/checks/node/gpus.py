@@ -29,6 +29,7 @@ def no_gpu(seen: Seen) -> Iterator[Told]:
         why = f"{_counted(hidden, 'node')} of the kernel's topology may not be read from here"
     elif driver:
         why = f"the driver is loaded ({driver.value or seen.text('driver.kernel')}), but no device is visible here"
+        why += _on_bus(seen)
     else:
         why = "neither amdgpu nor nvidia is loaded" + _on_bus(seen)
     other = bound.value if bound and bound.value not in ("nvidia", "amdgpu") and not driver else ""

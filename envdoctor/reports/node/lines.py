@@ -171,7 +171,12 @@ def _nvidia(examination: Examination) -> str:
     node = examination.node
     nvlink = {None: "", True: "every pair has NVLink", False: "not every pair has NVLink"}[node.gpu.all_nvlink]
     persistence = {None: "", True: "persistence mode on", False: "persistence mode off"}[node.gpu.persistence]
-    return joined(_count(node), nvlink, persistence)
+    each = {v for v in values(node, "gpu.device.nvlinks") if v}
+    links = f"{each.pop()} active NVLinks each" if len(each) == 1 else ""
+    fabric = {str(v) for v in values(node, "gpu.device.fabric")}
+    told = f"fabric {fabric.pop()}" if len(fabric) == 1 else ""
+    imex = stated(node, "host.imex_channels", "IMEX channels {}")
+    return joined(_count(node), nvlink, links, told, imex, persistence)
 
 
 def _permissions(examination: Examination) -> str:

@@ -102,9 +102,12 @@ def devices_in_files(view: NodeView) -> list[Device]:
     devices: list[Device] = []
     for folder in view.files.paths(f"{PROC}/gpus"):
         path = f"{folder}/information"
-        told = parse_information(view.files.read_text(path) or "")
+        text = view.files.read_text(path)
+        told = parse_information(text or "")
         row = {field: told.get(key) for field, key in IN_FILES.items()}
-        if told and told.get("GPU Excluded") != "Yes":
+        # The folder itself says that the driver has this GPU, also where its file is cut off or may not be read.
+        row["pci.bus_id"] = row["pci.bus_id"] or folder.rpartition("/")[2]
+        if told.get("GPU Excluded") != "Yes" and (text is not None or view.files.why(path) != "absent"):
             devices.append(device_of(len(devices), row, path))
     return devices
 
