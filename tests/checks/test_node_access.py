@@ -153,6 +153,16 @@ def test_busy_gpus(facts: Facts, expected: list[str]) -> None:
     assert severities("busy_gpu", facts) == expected
 
 
+@pytest.mark.parametrize(
+    "message", [{"gpu.xid": {"0000:89:00.0 79": 1}}, {"gpu.kernel_fault": {"0000:89:00.0 asic is lost": 1}}]
+)
+def test_what_the_log_says_of_a_missing_gpu_is_told_with_it(message: Facts) -> None:
+    facts = NVIDIA | {"gpu.missing": {"0000:89:00.0": "lost"}} | dict(message)
+    assert said("gpu_health", facts) == []
+    (one,) = told("missing_gpu", facts)
+    assert [("79" in r.message or "asic is lost" in r.message) for r in one.related] == [True]
+
+
 def test_processes_in_good_grammar() -> None:
     assert "2 processes compute on" in said("busy_gpu", {"gpu.process": {"1": "", "2": ""}})[0][1]
     assert "1 process computes on" in said("busy_gpu", {"gpu.process": {"1": ""}})[0][1]

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from node_helpers import Answers, by_detail, examined, failed, observed, view_of, write
 from recorded import copy_of
 
+from envdoctor.node.probes.amd.kfd import TOPOLOGY
 from envdoctor.node.probes.amd.ras import computing, ras_probe, uncorrected
 from envdoctor.node.probes.base import Absent, ProbeFailed
+from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host.kernel_log import faults, kept, kernel_log_probe
 from envdoctor.node.probes.host.network import named, network_probe
 from envdoctor.node.probes.node import examine
@@ -184,6 +186,25 @@ def test_kfd_folders_that_fail_to_read(tmp_path: Path) -> None:
     assert (node.gpu.count, observed(node.facts, "gpu.unreadable")) == (6, [2])
     told = {probe.name: probe.why for probe in node.probes}
     assert told["KFD topology"] == "nodes of the topology that could not be read: 2"
+
+
+@pytest.mark.parametrize("kind", ["fails", "denied"])
+def test_a_gpu_whose_node_fails_to_read_is_missing_and_a_denied_one_is_not(tmp_path: Path, kind: str) -> None:
+    folder = copy_of("mi300x-8gpu-rocm-6.2", tmp_path)
+    node = examined(folder, "files")
+    for device in node.devices:
+        pci = {"vendor": "0x1002\n", "class": "0x120000\n", "device": "0x74a1\n"}
+        write(folder / "root", {f"/sys/bus/pci/devices/{device.bus}/{name}": word for name, word in pci.items()})
+    assert observed(examined(folder, "files").facts, "gpu.missing") == []
+    properties = folder / "root/sys/class/kfd/kfd/topology/nodes/5/properties"
+    properties.unlink()
+    properties.mkdir()
+    files = NodeFiles(folder / "root")
+    if kind == "denied":  # root may read everything, so the file system cannot be made to say so here
+        files.errors[f"{TOPOLOGY}/5/properties"] = "permission denied"
+        files._fail = lambda *_: None  # type: ignore[method-assign]
+    found = examine(folder / "root", Answers(), "files", files=files)
+    assert len(observed(found.facts, "gpu.missing")) == (1 if kind == "fails" else 0)
 
 
 def test_torch_tells_where_nothing_else_does_beside_a_driver(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.core.facts import Observation
-from envdoctor.core.findings import Severity
+from envdoctor.core.findings import Related, Severity
 from envdoctor.core.numbers import counted
 
 if TYPE_CHECKING:
@@ -143,7 +143,10 @@ def missing_gpu(seen: Seen) -> Iterator[Told]:
     if missing:
         names = listed([f"{o.detail}, {o.value}" for o in missing])
         verb = "is" if len(missing) == 1 else "are"
-        yield Told(f"{counted(len(missing), 'GPU')} {verb} missing: {names}", missing[0].place)
+        log = [o for key in ("gpu.xid", "gpu.kernel_fault") for o in seen.all(key)
+               if o.detail.partition(" ")[0] in {gpu.detail for gpu in missing}]  # fmt: skip
+        related = tuple(Related(o.place, f"the kernel's log of this boot: {_message(o)}") for o in log[:4])
+        yield Told(f"{counted(len(missing), 'GPU')} {verb} missing: {names}", missing[0].place, related=related)
     elif status:
         yield from _status(seen, status)
     expected, count, physical = seen.first("gpu.expected"), seen.first("gpu.count"), seen.number("gpu.physical")
@@ -152,6 +155,11 @@ def missing_gpu(seen: Seen) -> Iterator[Told]:
     fewer = isinstance(count.value, int) and isinstance(expected.value, int) and count.value < expected.value
     message = f"{_number(count)} on this node, and {expected.value} {'is' if expected.value == 1 else 'are'} expected"
     yield Told(message, count.place, "error" if fewer else "warning")
+
+
+def _message(observation: Observation) -> str:
+    where, _, what = observation.detail.partition(" ")
+    return f"{'Xid ' if what.isdecimal() else ''}{what} of {where}"
 
 
 def _number(count: Observation) -> str:

@@ -40,7 +40,7 @@ def gpu_health(seen: Seen) -> Iterator[Told]:
     yield from _links(seen)
     yield from _fabric(seen)
     yield from _xids(seen)
-    messages = seen.all("gpu.kernel_fault")
+    messages = [o for o in seen.all("gpu.kernel_fault") if not _gone(seen, o)]
     if messages:
         names = listed([f"{o.detail}{f' ({o.value} times)' if o.value != 1 else ''}" for o in messages])
         yield _told(f"the kernel's log of this boot tells of faults of amdgpu: {names}", messages, "warning")
@@ -49,6 +49,11 @@ def gpu_health(seen: Seen) -> Iterator[Told]:
 def _told(message: str, found: list[Observation], severity: Severity) -> Told:
     related = tuple(Related(o.place, f"{o.detail}: {o.value}") for o in found[1:4])
     return Told(message, found[0].place, severity, related=related)
+
+
+def _gone(seen: Seen, message: Observation) -> bool:
+    """Whether a message is about a GPU that ED721 says is missing: one fault, one finding."""
+    return message.detail.partition(" ")[0] in {o.detail for o in seen.all("gpu.missing")}
 
 
 def _links(seen: Seen) -> Iterator[Told]:
@@ -74,7 +79,7 @@ def _fabric(seen: Seen) -> Iterator[Told]:
 
 def _xids(seen: Seen) -> Iterator[Told]:
     """Xid messages: those that tell of the hardware, and the others, which programs mostly cause themselves."""
-    known, told = cast("GpuHealth", seen.parameters), seen.all("gpu.xid")
+    known, told = cast("GpuHealth", seen.parameters), [o for o in seen.all("gpu.xid") if not _gone(seen, o)]
     by_weight: dict[Severity, list[Observation]] = {"error": [], "warning": [], "info": []}
     for o in told:
         code = int(o.detail.rpartition(" ")[2])

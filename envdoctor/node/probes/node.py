@@ -213,8 +213,9 @@ def _bus(state: ExaminationState) -> None:
     node, view = state.node, state.view
     listed = [device.bus[:-1] + "0" for device in node.devices if device.bus]
     listed += [bus_name(name) for name in view.files.names(f"{PROC}/gpus")]
-    unreadable = any(o.key == "gpu.unreadable" for o in node.facts.observations)
-    partial = unreadable or bus.limited(view, node.container)
+    # A control group of devices denies the nodes of GPUs that are not for this process; any other error is a fault.
+    denied = any(p.startswith(kfd.TOPOLOGY) and why == "permission denied" for p, why in view.files.errors.items())
+    partial = denied or bus.limited(view, node.container)
     bus.bus_probe(view, node.vendor, listed, partial)
 
 

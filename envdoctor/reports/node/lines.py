@@ -132,7 +132,7 @@ def _bus(examination: Examination) -> str:
     there = [f"{o.value} of {o.detail}" for o in node.facts.observations if o.key == "gpu.on_bus"]
     missing = len(values(node, "gpu.missing"))
     return joined(f"GPUs on the bus: {' and '.join(there)}" if there else "",
-                  f"{missing} not in the driver's list" if missing else "")  # fmt: skip
+                  f"{missing} missing" if missing else "")  # fmt: skip
 
 
 def _network(examination: Examination) -> str:

@@ -38,9 +38,10 @@ SECONDS = 2.5
 """Without persistence mode nvidia-smi wakes the GPUs first, which takes a second or two."""
 SINCE = {"compute_cap": 495, "mig.mode.current": 450, "fabric.state": 535, "fabric.status": 535}
 """Field -> first driver branch that is asked for it: 470.82 refuses compute_cap (NVIDIA/TensorRT-LLM#735,
-huggingface/candle#733), and a refused field costs the whole answer."""
+huggingface/candle#733), and a refused field costs the whole answer. MIG came with 450; from when on the fabric is told
+is not known for certain: a refusal costs a second question, and no answer."""
 VERSION_SINCE = 495
-"""The same for the option --version."""
+"""The same for the option --version, which 470 refuses; a later branch that refuses it is met by its answer."""
 MOST_REFUSED = 3
 
 _UNDERLINE = re.compile(r"\x1b\[[0-9;]*m")
@@ -71,7 +72,7 @@ def branch_of(version: str) -> int | None:
 def run_smi(view: NodeView, command: Sequence[str]) -> CommandResult:
     """Run nvidia-smi, on WSL2 from where that puts it."""
     result = view.run(*command, timeout=SECONDS)
-    if result.rc == MISSING and view.files.live and view.files.exists(BESIDE):
+    if result.rc == MISSING and view.files.exists(BESIDE):
         return view.run(BESIDE, *command[1:], timeout=SECONDS)
     return result
 
