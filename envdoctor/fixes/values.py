@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.checks.names import slips
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import Edit, Finding, Fix
 from envdoctor.core.target import Target
@@ -61,10 +62,9 @@ def _candidates(text: str, variable: Variable, catalog: Catalog, target: Target)
 
 def _without_slips(text: str, words: list[str], wrong: list[str]) -> Iterator[str]:
     """The text with each unknown word replaced by the one word that is a single slip away."""
-    from rapidfuzz.distance import OSA
-
+    count = slips.distance()
     for part in wrong:
-        near = [word for word in words if len(word) > 3 and OSA.distance(part.lower(), word.lower()) <= 1]
+        near = [word for word in words if len(word) > 3 and count(part.lower(), word.lower(), 1) <= 1]
         if len(near) != 1 or text.count(part) != 1:
             return
         text = text.replace(part, near[0])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from envdoctor.checks.names import slips
+
 PREFIX_TWINS = {
     "RCCL_": ("NCCL_",),
     "NCCL_": ("TORCH_NCCL_", "RCCL_"),
@@ -113,14 +115,13 @@ def by_letters(name: str, real: Iterable[str], is_real: Callable[[str], bool]) -
     """The one name that is a typing slip away: one letter, two in a long name, or two letters swapped."""
     if len(name) < FEWEST_LETTERS:
         return None
-    from rapidfuzz.distance import OSA
-
+    count = slips.distance()
     most = 1 if len(name) < 16 else 2
     best: list[tuple[int, str]] = []
     for candidate in real:
         if abs(len(candidate) - len(name)) > most or not _slip_allowed(name, candidate):
             continue
-        distance = OSA.distance(name, candidate, score_cutoff=most)
+        distance = count(name, candidate, most)
         if distance <= most and is_real(candidate):
             best.append((distance, candidate))
     best.sort()
