@@ -145,6 +145,29 @@ def test_distributions(tmp_path: Path, folder: str) -> None:
     assert (rocm.root, rocm.version) == ("/usr", "6.4")
 
 
+def test_a_runtime_of_a_distribution_tells_by_which_file_it_is_known(tmp_path: Path) -> None:
+    """As Ubuntu's MPI brings it along: no version file, and none is named as the place."""
+    path = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5.7.31921"
+    view = view_of(tmp_path, {path.removesuffix(".7.31921"): "-> libamdhip64.so.5.7.31921", path: ""})
+    rocm = rocm_probe(view, [])
+    assert (rocm.version, rocm.sources) == ("5.7", {"/usr": path})
+    places = {o.place.path for o in view.facts.observations if o.key.startswith("rocm.")}
+    assert places == {path}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"/usr/.info/version": "5.7.0-1\n"},
+        {"/usr/bin/hipcc": "", "/usr/share/rocm/x": ""},
+        {"/usr/lib/x86_64-linux-gnu/librocm_smi64.so.1": "", "/usr/lib/x86_64-linux-gnu/librocm-core.so.1.0.50700": ""},
+    ],
+)
+def test_files_of_rocm_without_its_runtime_are_no_install(tmp_path: Path, files: dict[str, str]) -> None:
+    with pytest.raises(Absent):
+        rocm_probe(view_of(tmp_path, files), [])
+
+
 def test_a_header_in_usr_alone_is_no_install(tmp_path: Path) -> None:
     text = "#define ROCM_VERSION_MAJOR 6\n#define ROCM_VERSION_MINOR 4\n#define ROCM_VERSION_PATCH 0\n"
     with pytest.raises(Absent):

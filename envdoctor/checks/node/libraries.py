@@ -81,7 +81,8 @@ def _title(seen: Seen) -> str:
 
 def _installed(seen: Seen) -> Iterator[Told]:
     """Another release lies in the default ROCm, or on an NVIDIA node somewhere else."""
-    used, root = used_library(seen), seen.text("rocm.root")
+    used = used_library(seen)
+    root = "" if seen.text("ccl.kind") == "nccl" else seen.text("rocm.root")  # a ROCm has no NCCL
     version = version_of(seen, used)
     others = [o for o in seen.all("ccl.installed") if version and o.value != used]
     different = [o for o in others if version_of(seen, str(o.value)) not in ("", version)]
@@ -93,7 +94,7 @@ def _installed(seen: Seen) -> Iterator[Told]:
     idle = [o for o in different if o.value not in seen.texts("ccl.loaded")]
     if idle and not root:
         names = listed([named(seen, str(o.value)) for o in idle])
-        message = f"torch uses {named(seen, used)}; also on this node, and not used here: {names}"
+        message = f"torch uses {named(seen, used)}; the system has {names}, not used here"
         yield Told(message, idle[0].place, "info")
 
 

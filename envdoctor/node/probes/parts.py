@@ -19,6 +19,8 @@ class Rocm:
     installs: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     """Folder of an install -> its version."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Folder of an install -> file that told its version."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,8 @@ class Device:
     fabric: str | None = None
     nvlinks: int | None = None
     nvlinks_down: int | None = None
+    integrated: bool | None = None
+    """Whether it is a part of the processor, with which it shares the memory."""
     hidden: bool | None = None
     """Whether a mask (HIP_VISIBLE_DEVICES and its like) hides it from the examined process or job."""
     source: str = ""
@@ -117,6 +121,9 @@ class Gpu:
     count: int | None = 0
     """None where there are GPUs and nothing tells how many."""
     physical: int | None = 0
+    """Packages on the node, those that are lost included."""
+    lost: int | None = None
+    """Packages for which the driver lists no GPU; None for none."""
     usable: int | None = None
     arch: str | None = None
     arch_reported_by_hsa: str | None = None

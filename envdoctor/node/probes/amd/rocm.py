@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from envdoctor.core.versions import release
 from envdoctor.knowledge.nodes.rocm_layout import SYSTEM, parse_version, sort_key, version_of_names
@@ -33,21 +34,37 @@ def header_version(text: str, prefix: str) -> str:
     return ".".join(parts) if all(part.isdecimal() for part in parts) else ""
 
 
-def install_version(view: NodeView, root: str) -> tuple[str, str] | None:
-    """(version, build) of the ROCm in `root`: from `.info/version`, its header, its libraries; None: no ROCm there."""
+@dataclass(frozen=True, slots=True)
+class Install:
+    """A ROCm in a folder: its version and build, "" where they are not told, and the file that told them."""
+
+    version: str
+    build: str
+    source: str
+
+
+def install_in(view: NodeView, root: str) -> Install | None:
+    """The ROCm in `root`, by its `.info/version`, its header or its libraries; None: no ROCm there."""
     stated = parse_version(view.files.read_word(f"{root}/.info/version"))
     path, header = header_of(view, root)
     if stated and header and ".".join(map(str, release(stated[0])[:3])) != header:
         view.facts.observe("rocm.header_version", header, path, detail=root)
     folders = SYSTEM_LIBRARIES if root == SYSTEM else LIBRARIES
-    runtimes = [name for folder in folders for name in view.files.names(f"{root}/{folder}", "libamdhip64.so*")]
+    runtimes = [path for folder in folders for path in view.files.paths(f"{root}/{folder}", "libamdhip64.so*")]
     if root == SYSTEM and not runtimes:
         return None  # a header or librocm-core alone: what a package of tools needs
     if stated or header:
-        return stated or (header, "")
+        return Install(*stated, f"{root}/.info/version") if stated else Install(header, "", path)
     # An install without version files: its runtime shows that it is one, and may tell its release by its name.
-    cores = [name for folder in folders for name in view.files.names(f"{root}/{folder}", "librocm-core.so*")]
-    return (version_of_names([*runtimes, *cores]), "") if runtimes else None
+    cores = [path for folder in folders for path in view.files.paths(f"{root}/{folder}", "librocm-core.so*")]
+    return by_libraries([*runtimes, *cores]) if runtimes else None
+
+
+def by_libraries(paths: Sequence[str]) -> Install:
+    """The install that libraries belong to, with the release that their names tell and the one whose name tells it."""
+    release_told = version_of_names(path.rpartition("/")[2] for path in paths)
+    telling = (path for path in paths if version_of_names([path.rpartition("/")[2]]) == release_told)
+    return Install(release_told, "", next(telling, paths[0]))
 
 
 def header_of(view: NodeView, root: str) -> tuple[str, str]:
@@ -75,23 +92,23 @@ def in_packages(path: str) -> bool:
     return "-packages/" in path
 
 
-def find_installs(view: NodeView, roots: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Folder without links -> (version, build), each install once, in the order given."""
-    found: dict[str, tuple[str, str]] = {}
+def find_installs(view: NodeView, roots: Iterable[str]) -> dict[str, Install]:
+    """Folder without links -> its install, each once, in the order given."""
+    found: dict[str, Install] = {}
     for root in roots:
         home = home_of(view.files, root)
-        if home not in found and home != "/" and (version := install_version(view, home)):
-            found[home] = version
+        if home not in found and home != "/" and (install := install_in(view, home)):
+            found[home] = install
     return found
 
 
-def default_root(view: NodeView, installs: Mapping[str, tuple[str, str]]) -> str:
+def default_root(view: NodeView, installs: Mapping[str, Install]) -> str:
     """The install in use by default: what /opt/rocm leads to, else what ROCM_PATH names, else the newest."""
     preferred = ["/opt/rocm", "/opt/rocm/core", *(view.environment.get(name, "") for name in PATH_VARIABLES)]
     for path in preferred:
         if path and (real := home_of(view.files, path)) in installs:
             return real
-    return max(installs, key=lambda root: sort_key(installs[root][0] or root.rpartition("-")[2]), default="")
+    return max(installs, key=lambda root: sort_key(installs[root].version or root.rpartition("-")[2]), default="")
 
 
 def rocm_probe(view: NodeView, site_packages: Iterable[str]) -> Rocm:
@@ -108,28 +125,30 @@ def rocm_probe(view: NodeView, site_packages: Iterable[str]) -> Rocm:
         raise Absent("no ROCm below /opt, in /usr, in ROCM_PATH or in site-packages")
     root = default_root(view, installs) or next(iter(wheels))
     every = {**installs, **wheels}
-    rocm = Rocm(*every[root], root, list(every), {path: version for path, (version, _) in every.items()})
+    versions = {path: install.version for path, install in every.items()}
+    rocm = Rocm(versions[root], every[root].build, root, list(every), versions)
+    rocm.sources = {path: install.source for path, install in every.items()}
     state(view, rocm)
     return rocm
 
 
-def find_wheels(view: NodeView, site_packages: Iterable[str]) -> dict[str, tuple[str, str]]:
+def find_wheels(view: NodeView, site_packages: Iterable[str]) -> dict[str, Install]:
     """TheRock's wheels: where the folder does not tell its version, the distribution beside it does."""
     found = find_installs(view, [f"{folder}/{WHEEL_ROOTS[0]}" for folder in site_packages])
-    for root, (version, _) in found.items():
-        if not version:
-            names = view.files.names(root.rpartition("/")[0], "rocm_sdk_core-*.dist-info")
-            found[root] = (names[0][:-10].rpartition("-")[2] if names else "", "")
+    for root, install in found.items():
+        paths = [] if install.version else view.files.paths(root.rpartition("/")[0], "rocm_sdk_core-*.dist-info")
+        if paths:
+            found[root] = Install(paths[0].removesuffix(".dist-info").rpartition("-")[2], "", paths[0])
     return found
 
 
 def state(view: NodeView, rocm: Rocm) -> None:
     """Facts of the installs."""
-    source = f"{rocm.root}/.info/version"
+    source = rocm.sources[rocm.root]
     for key in ("version", "build", "root"):
         view.facts.observe(f"rocm.{key}", getattr(rocm, key), source)
     for path, version in rocm.versions.items():
-        view.facts.observe("rocm.install", version, f"{path}/.info/version", detail=path)
+        view.facts.observe("rocm.install", version, rocm.sources[path], detail=path)
         view.facts.component("ROCm", version, path)
         hip = f"{path}/include/hip/hip_version.h"
         if found := header_version(view.files.read_text(hip) or "", "HIP_VERSION"):
