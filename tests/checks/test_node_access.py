@@ -94,6 +94,8 @@ def test_an_import_that_fails_says_nothing_of_a_job_that_runs() -> None:
         (gpus(7) | {"gpu.expected": 8}, ["error"]),
         (gpus(9) | {"gpu.expected": 8}, ["warning"]),
         (gpus(64, 8) | {"gpu.expected": 8}, []),  # partitions of 8 packages
+        (gpus(7, 8) | {"gpu.lost": 1, "gpu.expected": 8}, ["error"]),  # the lost one is on the node, and of no use
+        (gpus(7, 8) | {"gpu.lost": 1, "gpu.expected": 7}, []),
         ({"gpu.expected": 8}, []),  # how many there are is not known
         (gpus(0) | {"gpu.expected": 1}, ["error"]),
     ],
@@ -134,6 +136,10 @@ def device(**fields: Any) -> dict[str, Any]:
         ({"gpu.xid": {"0000:89:00.0 94": 1}}, ["warning"]),
         ({"gpu.xid": {"0000:89:00.0 31": 1}}, ["info"]),
         ({"gpu.xid": {"0000:89:00.0 31": 1, "0000:89:00.0 79": 1}}, ["error", "info"]),
+        ({"gpu.xid": {"0000:89:00.0 154": 1}}, ["warning"]),  # an action that the record does not name
+        ({"gpu.xid": {"0000:89:00.0 154": 2}, "gpu.recovery_action": {"0000:89:00.0": "OS Reboot"}}, ["warning"]),
+        ({"gpu.xid": {"0000:89:00.0 154": 2}, "gpu.recovery_action": {"0000:89:00.0": "None"}}, []),
+        ({"gpu.recovery_action": {"0000:89:00.0": "GPU Reset", "0000:9b:00.0": "Drain P2P"}}, ["warning", "warning"]),
         ({"gpu.kernel_fault": {"0000:c1:00.0 gpu reset begin": 1}}, ["warning"]),
     ],
 )
@@ -154,7 +160,11 @@ def test_busy_gpus(facts: Facts, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [{"gpu.xid": {"0000:89:00.0 79": 1}}, {"gpu.kernel_fault": {"0000:89:00.0 asic is lost": 1}}]
+    "message",
+    [
+        {"gpu.xid": {"0000:89:00.0 79": 1}},
+        {"gpu.kernel_fault": {"0000:89:00.0 asic is lost": 1}},
+    ],
 )
 def test_what_the_log_says_of_a_missing_gpu_is_told_with_it(message: Facts) -> None:
     facts = NVIDIA | {"gpu.missing": {"0000:89:00.0": "lost"}} | dict(message)
@@ -201,7 +211,7 @@ def test_what_variables_hide_is_not_judged() -> None:
 def test_links_of_a_mixed_node_are_judged_by_the_gpus_in_use() -> None:
     facts = gpus(3, arch="mixed", all_xgmi=False, device__arch=each(["gfx942", "gfx942", "gfx1100"]))
     facts |= {"gpu.missing_link": {"gpu 0 - gpu 1": "pcie", "gpu 0 - gpu 2": "pcie"}}
-    assert severities("missing_link", facts) == ["info"]
+    assert said("missing_link", facts) == [("warning", "no xGMI in 1 pair of GPUs out of 1: gpu 0 - gpu 1 (pcie)")]
     masked = facts | {"gpu.visible": 2, "gpu.device.hidden": each([False, False, True])}
     assert said("missing_link", masked) == [("warning", "no xGMI in 1 pair of GPUs out of 1: gpu 0 - gpu 1 (pcie)")]
 
@@ -262,7 +272,7 @@ def test_lanes_are_a_fault_on_a_board_and_a_matter_of_slots_elsewhere(board: Fac
 @pytest.mark.parametrize(
     ("facts", "count"),
     [
-        (device(clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 1),  # which is the default is not known
+        (device(clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 0),  # which is the default is not known
         (device(clock_mhz=[1410, 1410], max_clock_mhz=[1410, 1410]), 0),
         (device(clock_mhz=[1095, 1095], default_clock_mhz=[1095, 1095], max_clock_mhz=[1410, 1410]), 0),
         (device(clock_mhz=[900, 1095], default_clock_mhz=[1095, 1095]), 1),
@@ -278,3 +288,49 @@ def test_an_unknown_module_version_is_told_as_unknown() -> None:
     (one,) = said("driver_pair", {"driver.unlisted": "6.99.1"})
     assert one[0] == "info"
     assert "is not known here" in one[1]
+
+
+def test_recovery_is_told_by_action() -> None:
+    asked = {"0000:89:00.0": "GPU Reset", "0000:9b:00.0": "GPU Reset", "0000:d2:00.0": "None"}
+    (one,) = said("gpu_health", {"gpu.recovery_action": asked})
+    assert one == ("warning", "the driver asks for GPU Reset to recover 0000:89:00.0 and 0000:9b:00.0 (Xid 154)")
+
+
+def test_a_process_on_two_gpus_is_one_process() -> None:
+    (one,) = said("busy_gpu", {"gpu.process": {"5150": "0000:21:00.0, 0000:a1:00.0"}})
+    assert one[1] == "1 process computes on the GPUs of this node: process 5150 on 0000:21:00.0 and 0000:a1:00.0"
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"torch.device_count": 1}, "; torch sees 1 device where 4 GPUs are visible"),
+        ({"torch.device_count": 1, "gpu.visible": 1}, ""),
+        ({"torch.device_count": 1, "gpu.visible": 2}, "; torch sees 1 device where 2 GPUs are visible"),
+        ({"torch.device_count": 1, "job.ranks": 4}, ""),  # torch was asked in another environment
+        ({"torch.device_count": 0}, ""),
+    ],
+)
+def test_fewer_devices_than_are_visible(facts: Facts, says: str) -> None:
+    (one,) = said("partition_mode", gpus(4, mig="mixed") | dict(facts))
+    assert one[1].partition("CUDA IPC")[2] == says
+
+
+def test_lost_packages_are_no_partitions() -> None:
+    assert said("partition_mode", gpus(7, 8) | {"gpu.lost": 1}) == []
+    (one,) = said("partition_mode", gpus(56, 8, compute_partition="CPX") | {"gpu.lost": 1})
+    assert one[1].startswith("56 logical GPUs on 7 packages")
+
+
+NCCL = {
+    "ccl.kind": "nccl", "ccl.used_by_torch": "/wheel/libnccl.so.2", "ccl.loaded": {"/wheel/libnccl.so.2": "/wheel/libnccl.so.2"},
+    "ccl.installed": {path: path for path in ("/wheel/libnccl.so.2", "/usr/lib/libnccl.so.2")},
+    "ccl.version_code": {"/wheel/libnccl.so.2": 22809, "/usr/lib/libnccl.so.2": 22803},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rocm", [{}, {"rocm.root": "/usr", "rocm.install": {"/usr": "5.7"}}])
+def test_a_rocm_on_a_node_of_nvidia_has_no_nccl(rocm: Facts) -> None:
+    (one,) = said("library_differs", NCCL | dict(rocm))
+    assert one[0] == "info"
+    assert one[1].endswith("the system has /usr/lib/libnccl.so.2 (2.28.3), not used here")

@@ -317,6 +317,7 @@ def missing(count: int, kind: str = "pcie") -> dict[str, str]:
         (gpus(8, 4, arch="gfx90a", missing_link=missing(20)), ["warning"]),
         (gpus(8, arch="gfx90a", missing_link=missing(16)), ["info"]),  # bridged cards
         (gpus(2, arch="gfx1100", missing_link=missing(1)), ["info"]),
+        (gpus(2, arch="gfx1250", missing_link=missing(1)), ["info"]),  # of a later line, and for data centres
         (gpus(8, arch="sm_70", all_nvlink=False, missing_link=missing(12, "SYS")), ["info"]),  # a cube of rings
         (gpus(8, arch="sm_90", all_nvlink=False, missing_link=missing(7, "SYS")), ["warning"]),  # one GPU lost its own
         (gpus(1, arch="sm_90", nvlink_disabled=True), []),
@@ -325,6 +326,42 @@ def missing(count: int, kind: str = "pcie") -> dict[str, str]:
 )
 def test_missing_link(facts: Facts, expected: list[str]) -> None:
     assert severities("missing_link", facts) == expected
+
+
+NEVER = "these GPUs have no {} ({}) and reach each other over PCIe"
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        (gpus(2, arch="gfx1201", missing_link=missing(1)), NEVER.format("xGMI", "gfx1201")),
+        (
+            gpus(2, arch="mixed", device__arch=each(["gfx1201", "gfx1150"]), missing_link=missing(1, "none")),
+            NEVER.format("xGMI", "gfx1201 and gfx1150"),
+        ),
+        (
+            gpus(3, arch="sm_89", all_nvlink=False, device__arch=each(["sm_89"] * 3), missing_link=missing(2, "SYS")),
+            NEVER.format("NVLink", "sm_89"),
+        ),
+        (
+            gpus(2, all_nvlink=False, device__arch=each(["sm_70"] * 2), missing_link=missing(1, "PHB"),
+                 device__name=each(["Tesla V100-PCIE-16GB"] * 2)),
+            NEVER.format("NVLink", "sm_70"),
+        ),
+        (
+            gpus(2, all_nvlink=False, device__arch=each(["sm_70"] * 2), missing_link=missing(1, "PHB"),
+                 device__name=each(["Tesla V100-SXM2-16GB"] * 2)),
+            "no NVLink in 1 pair of GPUs out of 1: gpu 0 - gpu 1 (PHB)",
+        ),
+        # An accelerator beside the graphics of the processor: the pair of accelerators counts, and no other.
+        (
+            gpus(3, device__arch=each(["gfx90a", "gfx90a", "gfx1036"]), all_xgmi=False, missing_link=missing(2)),
+            "no xGMI in 1 pair of GPUs out of 1: gpu 0 - gpu 1 (pcie)",
+        ),
+    ],
+)  # fmt: skip
+def test_gpus_that_are_not_made_to_be_joined(facts: Facts, says: str) -> None:
+    assert [message for _, message in said("missing_link", facts)] == [says]
 
 
 H100 = gpus(8, arch="sm_90", all_nvlink=True) | {"ccl.loaded_version_code": 21803}
@@ -534,6 +571,7 @@ def test_clock_cap(facts: Facts, count: int) -> None:
         ({"gpu.count": 0, "driver.version": "", "driver.kernel": "6.8.0"}, "the driver is loaded (6.8.0)"),
         ({"gpu.count": 0, "gpu.unreadable": 8}, "8 nodes of the kernel's topology may not be read"),
         ({"gpu.count": 1}, ""),
+        ({"gpu.count": 0, "torch.cuda_available": True}, ""),  # there is one, whatever files say
     ],
 )
 def test_no_gpu(facts: Facts, words: str) -> None:

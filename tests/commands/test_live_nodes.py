@@ -9,6 +9,8 @@ import pytest
 from node_trees import Edit, edited, judged, judged_as_recorded, judged_with, names_at
 from recorded import NAMES, folder_of, paths_of, told
 
+from envdoctor.reports.node.lines import SAY
+
 RULE_OF_FLAG = {
     "loaded-ccl-differs-from-torch-header": "collectives-library-differs",
     "loaded-ccl-differs-from-rocm-install": "collectives-library-differs",
@@ -188,3 +190,35 @@ def test_nvls_is_a_warning_where_determinism_is_wanted(tmp_path: Path) -> None:
     assert "nvls-may-differ" in names_at(examination.findings, "warning")
     assert "nvls-may-differ" in names_at(judged_as_recorded(H100).findings, "info")
     assert "nvls-may-differ" in names_at(judged(folder_of(H100), level="placement").findings, "warning")
+
+
+def test_a_hip_runtime_of_a_distribution_beside_nvidia(tmp_path: Path) -> None:
+    """An MPI of Ubuntu brings HIP along: the NCCL of the system is none of its ROCm, and no program here uses that."""
+    name = "recorded-h200-2gpu-nccl-2.28"
+    runtime = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5.7.31921"
+    examination = judged(edited(name, tmp_path, [{"file": f"root{runtime}", "code": ""}]))
+    said = [f.message for f in examination.findings if f.name == "collectives-library-differs"]
+    assert len(said) == 1
+    assert "; the system has /usr/lib/x86_64-linux-gnu/libnccl.so.2.28.3 (2.28.3), not used here" in said[0]
+    node = examination.node
+    assert {o.place.path for o in node.facts.observations if o.key == "rocm.install"} == {runtime}
+    assert [o for o in node.facts.observations if o.key == "rocm.user_space"] == []
+    assert SAY["ROCm installs"](examination) == "5.7 in /usr (by libamdhip64.so.5.7.31921)"
+
+
+def test_counts_of_a_node_with_a_lost_gpu_agree() -> None:
+    examination = judged_as_recorded("l40s-4gpu-one-lost")
+    gpu = examination.node.gpu
+    assert (gpu.count, gpu.physical, gpu.lost, gpu.usable) == (3, 4, 1, 3)
+    assert "3 x NVIDIA L40S, sm_89, 1 more on this node that cannot be used" in SAY["GPUs"](examination)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("jetson-orin-nx-jetpack-6", "1 x Orin (nvgpu), sm_87, integrated into the processor"),
+        ("a30-mig-and-mask", "torch sees 1 device of 2 visible"),
+    ],
+)
+def test_the_line_of_the_gpus(name: str, words: str) -> None:
+    assert words in SAY["GPUs"](judged_as_recorded(name))

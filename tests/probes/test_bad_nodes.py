@@ -251,3 +251,15 @@ def test_a_plain_machine_is_quick() -> None:
     assert time.monotonic() - begin < 3
     assert isinstance(node.as_json()["gpu"]["count"], int)
     assert by_detail(node.facts, "host.kernel") == {"": Path("/proc/sys/kernel/osrelease").read_text().strip()}
+
+
+def test_a_probe_whose_module_is_missing_says_which(tmp_path: Path) -> None:
+    def work(state: ExaminationState) -> None:
+        raise ModuleNotFoundError("No module named 'rapidfuzz'")
+
+    state = ExaminationState(node_module.NodeView(node_module.NodeFiles(tmp_path), Answers(), Node().facts), Node())
+    status = attempt(Probe("odd", work), state)
+    assert (status.status, status.why) == (
+        "failed",
+        "a module that envdoctor needs is missing: No module named 'rapidfuzz'",
+    )

@@ -16,7 +16,7 @@ from envdoctor.node.probes.amd.kfd import TOPOLOGY
 from envdoctor.node.probes.amd.ras import computing, ras_probe, uncorrected
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.files import NodeFiles
-from envdoctor.node.probes.host.kernel_log import faults, kept, kernel_log_probe
+from envdoctor.node.probes.host.kernel_log import faults, kept, kernel_log_probe, recovery_actions
 from envdoctor.node.probes.host.network import named, network_probe
 from envdoctor.node.probes.node import examine
 from envdoctor.node.probes.parts import Device
@@ -215,9 +215,36 @@ def test_torch_tells_where_nothing_else_does_beside_a_driver(tmp_path: Path) -> 
     assert (node.gpu.count, node.gpu.arch) == (1, "sm_90")
 
 
+def test_torch_tells_also_where_no_driver_of_a_known_name_is(tmp_path: Path) -> None:
+    report = {"torch": "2.9", "devices": [{"name": "Later", "arch": "sm_130"}], "torch.cuda.device_count": 1,
+              "torch.cuda.is_available": True}  # fmt: skip
+    node = examine(tmp_path, Answers({"python3 -c": json.dumps(report)}), "torch")
+    assert (node.vendor, node.gpu.count, node.gpu.arch) == ("nvidia", 1, "sm_130")
+
+
 def test_wsl_without_a_tool_says_that_nothing_is_known(tmp_path: Path) -> None:
     write(tmp_path / "root", {"/dev/dxg": "", "/proc/self/limits": ""})
     node = examined(tmp_path, "files")
     assert node.as_json().get("gpu") == {} or "gpu" not in node.as_json()
     assert observed(node.facts, "gpu.count") == []
     assert "nothing that was asked tells which" in {probe.name: probe.why for probe in node.probes}["GPUs"]
+
+
+CHANGED = "NVRM: Xid (PCI:0000:21:00): 154, GPU recovery action changed from 0x{} ({}) to 0x{} ({})\n"
+
+
+def test_what_the_driver_asked_for_last(tmp_path: Path) -> None:
+    text = (
+        "[ 12.0] "
+        + CHANGED.format(0, "None", 1, "GPU Reset Required")
+        + CHANGED.format(1, "GPU Reset Required", 0, "None")
+    )
+    assert recovery_actions(text) == {"0000:21:00.0": "None"}
+    view = view_of(tmp_path, runner=Answers({"dmesg": kept(text[: text.rindex("NVRM")])}))
+    kernel_log_probe(view)
+    assert by_detail(view.facts, "gpu.recovery_action") == {"0000:21:00.0": "GPU Reset Required"}
+    assert by_detail(view.facts, "gpu.xid") == {"0000:21:00.0 154": 1}
+
+
+def test_an_xid_154_without_an_action() -> None:
+    assert recovery_actions("NVRM: Xid (PCI:0000:21:00): 154, something else\n") == {}

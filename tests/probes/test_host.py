@@ -222,8 +222,16 @@ def test_nodes_of_nvidia(tmp_path: Path) -> None:
     stat = "crw-rw-rw- /dev/nvidia0 666 root root c3 0\ncrw------- /dev/nvidia1 600 root root c3 1\n"
     stat += "crw-rw-rw- /dev/nvidiactl 666 root root c3 ff\n"
     found = Host()
-    assert permissions_probe(view_of(tmp_path, IDENTITY, runner=Answers({"stat": stat})), found, "nvidia", []) == 1
+    devices = [Device(0, "nvidia"), Device(1, "nvidia")]
+    assert permissions_probe(view_of(tmp_path, IDENTITY, runner=Answers({"stat": stat})), found, "nvidia", devices) == 1
     assert found.kfd_rw is None
+
+
+def test_the_device_node_of_a_lost_gpu_does_not_count(tmp_path: Path) -> None:
+    stat = "".join(f"crw-rw-rw- /dev/nvidia{index} 666 root root c3 {index}\n" for index in range(4))
+    view = view_of(tmp_path, IDENTITY, runner=Answers({"stat": stat}))
+    assert permissions_probe(view, Host(), "nvidia", [Device(index, "nvidia") for index in range(3)]) == 3
+    assert permissions_probe(view, Host(), "nvidia", []) is None
 
 
 def config(*capabilities: tuple[int, int], size: int = 4096) -> bytes:

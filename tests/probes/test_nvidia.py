@@ -17,7 +17,8 @@ from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.children import NVML, child_argv
 from envdoctor.node.probes.nvidia import devices as nvidia
 from envdoctor.node.probes.nvidia import smi
-from envdoctor.node.probes.parts import Link
+from envdoctor.node.probes.nvidia.names import BY_NAME, arch_of_name, name_architectures
+from envdoctor.node.probes.parts import Device, Link
 from envdoctor.node.probes.runner import SystemRunner
 
 DRIVER = {"/proc/driver/nvidia/version": "NVRM version: x\n"}
@@ -240,7 +241,7 @@ def test_the_nvml_child_tells_what_is_worn_out_or_set(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (device.power_limit_w, device.default_power_w, device.clock_mhz, device.link_width) == (300, 400, 1095, 8)
     assert (device.nvlinks, device.nvlinks_down, answer.instances) == (11, 1, 4)
-    assert answer.processes == {4711: "0000:18:00.0"}
+    assert answer.processes == {4711: ["0000:18:00.0"]}
 
 
 def test_the_nvml_child_without_a_driver_or_a_module(tmp_path: Path) -> None:
@@ -282,3 +283,48 @@ def test_driver_cuda_of_a_recording(tmp_path: Path) -> None:
     view = view_of(tmp_path, runner=answers(failed(), version=text))
     assert nvidia.driver_cuda(view) == "13.0"
     assert by_detail(view.facts, "helper.version") == {"nvidia-smi": "580.159.04"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        ("Tesla V100-PCIE-32GB", "sm_70"),
+        ("NVIDIA A100-SXM4-80GB", "sm_80"),
+        ("NVIDIA A10G", "sm_86"),
+        ("NVIDIA A2", "sm_86"),
+        ("GeForce GTX 1080 Ti", "sm_61"),
+        ("NVIDIA GeForce RTX 3090", "sm_86"),
+        ("Quadro RTX 6000", "sm_75"),
+        ("TITAN V", "sm_70"),
+        ("Orin (nvgpu)", "sm_87"),
+        ("NVIDIA A10M", ""),  # the beginning of a name is not the name
+        ("NVIDIA H800", ""),  # not in NVIDIA's table
+        ("NVIDIA RTX 6000 Ada Generation", ""),
+        ("Tesla", ""),
+        ("", ""),
+    ],
+)
+def test_architectures_by_name(name: str, arch: str) -> None:
+    assert arch_of_name(name) == arch
+
+
+def test_a_name_counts_where_nothing_else_tells() -> None:
+    devices = [
+        Device(0, "nvidia", name="Tesla P40"),
+        Device(1, "nvidia", name="Tesla P40", arch="sm_99"),
+        Device(2, "amd", name="K80"),
+    ]
+    name_architectures(devices)
+    assert [device.arch for device in devices] == ["sm_61", "sm_99", ""]
+    assert devices[0].sources == {"arch": BY_NAME}
+
+
+def test_an_image_for_a_jetson_elsewhere_makes_no_gpu(tmp_path: Path) -> None:
+    view = view_of(tmp_path, {"/etc/nv_tegra_release": "# R36\n"})
+    with pytest.raises(ProbeFailed):
+        nvidia.nvidia_probe(view, "")
+
+
+def test_a_container_on_a_jetson_whose_device_tree_is_masked(tmp_path: Path) -> None:
+    answer = nvidia.nvidia_probe(view_of(tmp_path, {"/dev/nvhost-gpu": ""}), "")
+    assert [(d.name, d.arch, d.integrated) for d in answer.devices] == [("Tegra (nvgpu)", "", True)]

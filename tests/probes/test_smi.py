@@ -160,7 +160,7 @@ def test_what_is_worn_out_or_set_by_somebody(tmp_path: Path) -> None:
     assert (second.ecc_errors, second.pages_pending, second.rows_pending, second.rows_failed) == (2, True, True, False)
     assert (second.fabric, second.nvlinks, second.nvlinks_down) == ("Completed, Success", 1, 1)
     assert (first.ecc_errors, first.nvlinks) == (None, 1)
-    assert probe(tmp_path, answers)[1].processes == {4711: "0000:01:00.0"}
+    assert probe(tmp_path, answers)[1].processes == {4711: ["0000:01:00.0"]}
 
 
 def test_instances_are_counted_where_a_gpu_is_divided(tmp_path: Path) -> None:

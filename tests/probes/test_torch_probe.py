@@ -16,10 +16,11 @@ from recorded import NAMES, entries_of
 from envdoctor.node.probes.amd import miopen
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.children import TORCH, child_argv
-from envdoctor.node.probes.parts import Rocm, Torch
+from envdoctor.node.probes.parts import Device, Rocm, Torch
 from envdoctor.node.probes.runner import SystemRunner
 from envdoctor.node.probes.torch import probe as torch_probe
 from envdoctor.node.probes.torch import pythons
+from envdoctor.node.probes.torch.gpus import take_integrated
 from envdoctor.node.probes.torch.probe import parse_report, parse_version_file, torch_child_probe, torch_files_probe
 
 SITE = "/venv/lib/python3.12/site-packages"
@@ -258,3 +259,11 @@ def test_recorded_reports_are_understood() -> None:
     assert len(reports) > 5
     for report in reports:
         assert parse_report(report.decode())["torch"]
+
+
+def test_parts_of_the_processor_as_torch_tells_them() -> None:
+    devices = [Device(0, "amd"), Device(1, "amd"), Device(2, "nvidia", integrated=True)]
+    take_integrated(devices, {"devices": [{"integrated": 1}, {"integrated": 0}, {"integrated": None}]})
+    assert [device.integrated for device in devices] == [True, None, True]
+    take_integrated(devices[1:2], {"devices": [{"integrated": 1}, {"integrated": 1}]})  # which is which is not known
+    assert devices[1].integrated is None

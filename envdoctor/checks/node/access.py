@@ -149,8 +149,8 @@ def missing_gpu(seen: Seen) -> Iterator[Told]:
         yield Told(f"{counted(len(missing), 'GPU')} {verb} missing: {names}", missing[0].place, related=related)
     elif status:
         yield from _status(seen, status)
-    expected, count, physical = seen.first("gpu.expected"), seen.first("gpu.count"), seen.number("gpu.physical")
-    if expected is None or count is None or expected.value in (count.value, physical):
+    expected, count = seen.first("gpu.expected"), seen.first("gpu.count")
+    if expected is None or count is None or expected.value in (count.value, seen.packages()):
         return
     fewer = isinstance(count.value, int) and isinstance(expected.value, int) and count.value < expected.value
     message = f"{_number(count)} on this node, and {expected.value} {'is' if expected.value == 1 else 'are'} expected"

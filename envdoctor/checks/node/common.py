@@ -91,6 +91,10 @@ class Seen:
         """How many GPUs the process or job has to do with."""
         return self.number("gpu.visible") or self.number("gpu.count")
 
+    def packages(self) -> int:
+        """How many packages the GPUs in the driver's list are on: those that are lost are left out."""
+        return self.number("gpu.physical") - self.number("gpu.lost")
+
     def archs(self) -> list[str]:
         """Architectures of those GPUs, each once; of a mixed node all of them."""
         each = [str(observation.value) for observation in self.visible("gpu.device.arch")]

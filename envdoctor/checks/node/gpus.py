@@ -22,7 +22,7 @@ RANK_COUNTS = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANK
 def no_gpu(seen: Seen) -> Iterator[Told]:
     """No GPU: nothing that was asked for can run, and nothing about GPUs can be learnt."""
     count = seen.first("gpu.count")
-    if count is None or count.value != 0:
+    if count is None or count.value != 0 or seen.value("torch.cuda_available") is True:
         return
     hidden, driver, bound = seen.first("gpu.unreadable"), seen.first("driver.version"), seen.first("gpu.bound_to")
     if hidden:
@@ -66,7 +66,7 @@ def partition_mode(seen: Seen) -> Iterator[Told]:
     yield from _mig(seen)
     known = cast("PartitionMode", seen.parameters)
     compute, memory = seen.text("gpu.compute_partition"), seen.text("gpu.memory_partition")
-    count, physical, arch = seen.number("gpu.count"), seen.number("gpu.physical"), seen.text("gpu.arch")
+    count, physical, arch = seen.number("gpu.count"), seen.packages(), seen.text("gpu.arch")
     divided = [w for w in (compute, memory) if w not in ("", "mixed", *known["whole"])]
     several = count > physical > 0 and not arch.startswith(tuple(known["two_dies"]))
     place = _place(seen, "gpu.device.compute_partition", "gpu.device.memory_partition", "gpu.count")
@@ -103,7 +103,16 @@ def _mig(seen: Seen) -> Iterator[Told]:
         number = seen.value("gpu.mig_devices")
         there = f" ({counted(number, 'instance')})" if isinstance(number, int) else ""
         message = f"MIG mode: {mig.value}{there}; instances of a GPU cannot reach each other through NVLink or CUDA IPC"
+        message += _fewer(seen)
         yield Told(message, mig.place, "info")
+
+
+def _fewer(seen: Seen) -> str:
+    """That torch sees fewer devices than variables leave it: a CUDA program gets one MIG instance and no more."""
+    devices, visible = seen.number("torch.device_count"), seen.gpus()
+    if seen.first("job.ranks") or not 0 < devices < visible:
+        return ""
+    return f"; torch sees {counted(devices, 'device')} where {visible} GPUs are visible"
 
 
 def unequal_gpus(seen: Seen) -> Iterator[Told]:
@@ -170,11 +179,6 @@ def clock_cap(seen: Seen) -> Iterator[Told]:
     slower = [o for o in seen.visible("gpu.device.clock_mhz") if _below(o, usual.get(o.detail))]
     if slower:
         yield _capped("application clocks are below the driver's own on", slower, usual, "MHz")
-    bare = [o for o in seen.visible("gpu.device.clock_mhz")
-            if o.detail not in usual and _below(o, highest.get(o.detail))]  # fmt: skip
-    if bare:
-        what = "application clocks are below the highest, and the driver does not tell whether by itself, on"
-        yield _capped(what, bare, highest, "MHz")
     full = seen.by_item("gpu.device.default_power_w")
     less = [o for o in seen.visible("gpu.device.power_limit_w") if _below(o, full.get(o.detail))]
     if less:

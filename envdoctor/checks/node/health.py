@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
@@ -39,6 +39,7 @@ def gpu_health(seen: Seen) -> Iterator[Told]:
             yield _told(f"{words}: {listed([o.detail for o in found])}", found, severity)
     yield from _links(seen)
     yield from _fabric(seen)
+    yield from _recovery(seen)
     yield from _xids(seen)
     messages = [o for o in seen.all("gpu.kernel_fault") if not _gone(seen, o)]
     if messages:
@@ -49,6 +50,15 @@ def gpu_health(seen: Seen) -> Iterator[Told]:
 def _told(message: str, found: list[Observation], severity: Severity) -> Told:
     related = tuple(Related(o.place, f"{o.detail}: {o.value}") for o in found[1:4])
     return Told(message, found[0].place, severity, related=related)
+
+
+def _recovery(seen: Seen) -> Iterator[Told]:
+    """What the driver asks for, where the last that it asked for is not nothing."""
+    asked = [o for o in seen.all("gpu.recovery_action") if o.value != "None" and not _gone(seen, o)]
+    for action in dict.fromkeys(str(o.value) for o in asked):
+        found = [o for o in asked if o.value == action]
+        names = listed([o.detail for o in found])
+        yield _told(f"the driver asks for {action} to recover {names} (Xid 154)", found, "warning")
 
 
 def _gone(seen: Seen, message: Observation) -> bool:
@@ -79,7 +89,8 @@ def _fabric(seen: Seen) -> Iterator[Told]:
 
 def _xids(seen: Seen) -> Iterator[Told]:
     """Xid messages: those that tell of the hardware, and the others, which programs mostly cause themselves."""
-    known, told = cast("GpuHealth", seen.parameters), [o for o in seen.all("gpu.xid") if not _gone(seen, o)]
+    known, recovery = cast("GpuHealth", seen.parameters), seen.by_item("gpu.recovery_action")
+    told = [o for o in seen.all("gpu.xid") if not _gone(seen, o) and not _is_recovery(o, recovery)]
     by_weight: dict[Severity, list[Observation]] = {"error": [], "warning": [], "info": []}
     for o in told:
         code = int(o.detail.rpartition(" ")[2])
@@ -92,11 +103,20 @@ def _xids(seen: Seen) -> Iterator[Told]:
             yield _told(f"{counted(total, 'Xid message')} in the kernel's log of this boot: {names}", found, severity)
 
 
+def _is_recovery(xid: Observation, recovery: Mapping[str, object]) -> bool:
+    where, _, code = xid.detail.partition(" ")
+    return code == "154" and where in recovery
+
+
 def busy_gpu(seen: Seen) -> Iterator[Told]:
     """Processes that compute on the GPUs and are none of the job that is examined."""
     others = seen.all("gpu.process")
     if others and not seen.first("job.ranks"):
         verb = "computes" if len(others) == 1 else "compute"
-        names = listed([f"process {o.detail}{f' on {o.value}' if o.value else ''}" for o in others])
+        names = listed([f"process {o.detail}{_on(str(o.value))}" for o in others])
         message = f"{counted(len(others), 'process')} {verb} on the GPUs of this node: {names}"
         yield Told(message.replace("processs", "processes"), others[0].place)
+
+
+def _on(addresses: str) -> str:
+    return f" on {listed(addresses.split(', '))}" if addresses else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.checks.node.libraries import parts, release_of
+from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Severity
 from envdoctor.core.numbers import counted
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def missing_link(seen: Seen) -> Iterator[Told]:
     """Pairs of GPUs without xGMI or NVLink where the rest has it."""
-    count, whole, physical = seen.gpus(), seen.number("gpu.count"), seen.number("gpu.physical")
+    count, whole = seen.gpus(), seen.number("gpu.count")
     kind = "NVLink" if seen.first("gpu.all_nvlink") else "xGMI"
     disabled = seen.first("gpu.nvlink_disabled")
     if disabled and disabled.value is True and count > 1:
@@ -26,17 +27,46 @@ def missing_link(seen: Seen) -> Iterator[Told]:
     missing = [o for o in seen.all("gpu.missing_link") if not hidden & set(o.detail.split(" - "))]
     if not missing or (count < whole and not hidden):
         return
-    pairs = count * (count - 1) // 2
+    chips = cast("MissingLink", seen.parameters)
+    lone = _unlinked(seen, chips)
+    lost = [o for o in missing if not lone & set(o.detail.split(" - "))]
+    if not lost:
+        yield _never(seen, kind, missing[0], lone)
+        return
+    joinable = count - len(lone - hidden)
+    pairs = joinable * (joinable - 1) // 2
     # Cards that are joined by bridges in twos or fours lack most links in good order; a node where nearly every pair
     # has one, or whose GPUs come as one fully joined board, has lost them.
-    chips = cast("MissingLink", seen.parameters)
-    archs = set(seen.archs())
-    dies = archs <= set(chips["two_dies"]) and whole > physical
+    archs = {arch for arch in seen.archs() if not arch.startswith(tuple(chips["unlinked"]))}
+    dies = archs <= set(chips["two_dies"]) and whole > seen.packages()
     joined = bool(archs) and (archs <= set(chips["one_board"]) or dies)
-    severity: Severity | None = None if joined or len(missing) * chips["few"] <= pairs else "info"
-    examples = listed([f"{o.detail} ({o.value})" for o in missing])
-    message = f"no {kind} in {counted(len(missing), 'pair')} of GPUs out of {pairs}: {examples}"
-    yield Told(message, missing[0].place, severity)
+    severity: Severity | None = None if joined or len(lost) * chips["few"] <= pairs else "info"
+    examples = listed([f"{o.detail} ({o.value})" for o in lost])
+    message = f"no {kind} in {counted(len(lost), 'pair')} of GPUs out of {pairs}: {examples}"
+    yield Told(message, lost[0].place, severity)
+
+
+def _unlinked(seen: Seen, chips: MissingLink) -> set[str]:
+    """GPUs ("gpu 3") of chips or cards that have no xGMI and no NVLink at all."""
+    starts = tuple(chips["unlinked"])
+    found = {o.detail for o in seen.all("gpu.device.arch") if str(o.value).startswith(starts)}
+    found |= {o.detail for o in seen.all("gpu.device.integrated") if o.value is True}
+    found |= {o.detail for o in seen.all("gpu.device.name") if _is_card(str(o.value), chips["unlinked_cards"])}
+    if not seen.all("gpu.device.arch") and seen.text("gpu.arch").startswith(starts):
+        found |= {f"gpu {index}" for index in range(seen.number("gpu.count"))}
+    return found
+
+
+def _is_card(name: str, cards: Sequence[str]) -> bool:
+    return any(re.search(rf"\b{re.escape(card)}\b", name) for card in cards)
+
+
+def _never(seen: Seen, kind: str, first: Observation, lone: set[str]) -> Told:
+    """One line about GPUs that are not made to be joined: nothing is missing."""
+    archs = [str(o.value) for o in seen.visible("gpu.device.arch") if o.detail in lone] or seen.archs()
+    names = listed(list(dict.fromkeys(archs)))
+    message = f"these GPUs have no {kind} ({names}) and reach each other over PCIe"
+    return Told(message, first.place, "info", help="nothing is missing: such GPUs are not made to be joined")
 
 
 def nvls(seen: Seen) -> Iterator[Told]:

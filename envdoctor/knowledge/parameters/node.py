@@ -99,6 +99,10 @@ class MissingLink(Common):
     """Chips that come as one fully joined board."""
     two_dies: Texts
     """Chips that come two on a package."""
+    unlinked: Texts
+    """Beginnings of the names of chips that have no such link at all."""
+    unlinked_cards: Texts
+    """Words in the names of cards that have none although others of their chip do."""
     few: Count
     """Links are lost, and not left out, where at most one pair in this many lacks one."""
 

@@ -54,7 +54,7 @@ SCHEMA: Mapping[str, Mapping[str, tuple[Fields, Fields]]] = {
     "names": {"component": ({"name": str, "shown": str}, {"platform": str, "aliases": list})},
     "devices": {
         "amd": ({"gfx": str, "products": str}, {"models": list}),
-        "nvidia": ({"capability": str, "products": str, "models": list}, {}),
+        "nvidia": ({"capability": str, "products": str}, {"models": list, "names": list}),
     },
     "wheels-cuda": {
         "release": ({"torch": str, "cuda": str}, dict.fromkeys(
@@ -169,6 +169,7 @@ def _assembled(topics: Mapping[str, list[tuple[str, Data]]]) -> Data:
         "shown": {entry["name"]: entry["shown"] for entry in rows("names", "component")},
         "aliases": {a: entry["name"] for entry in rows("names", "component") for a in entry.get("aliases", [])},
         "gpu-models": _gpu_models(rows("devices", "amd"), rows("devices", "nvidia")),
+        "gpu-names": _gpu_names(rows("devices", "nvidia")),
         "gfx": {entry["gfx"]: entry["products"] for entry in rows("devices", "amd")},
         "cuda-wheels": {entry["torch"]: entry for entry in rows("wheels-cuda", "release")},
         "cuda-builds": {entry["torch"]: entry for entry in rows("wheels-cuda", "flavours")},
@@ -262,8 +263,17 @@ def _gpu_models(amd: Sequence[Data], nvidia: Sequence[Data]) -> dict[str, str]:
     """Model name in lower case -> architecture, `gfx90a` or `sm_90`; architectures name themselves."""
     models = {model: entry["gfx"] for entry in amd for model in entry.get("models", [])}
     for entry in nvidia:
-        models.update(dict.fromkeys(entry["models"], "sm_" + entry["capability"].replace(".", "")))
+        models.update(dict.fromkeys(entry.get("models", ()), _sm(entry)))
     return models
+
+
+def _gpu_names(nvidia: Sequence[Data]) -> dict[str, str]:
+    """Beginning of the name that a driver gives a GPU, in lower case -> architecture; models are such names too."""
+    return {name: _sm(entry) for entry in nvidia for key in ("models", "names") for name in entry.get(key, ())}
+
+
+def _sm(entry: Data) -> str:
+    return "sm_" + str(entry["capability"]).replace(".", "")
 
 
 def _builds_by_torch(builds: Sequence[Data]) -> dict[str, list[str]]:

@@ -188,6 +188,16 @@ class TargetTable:
         models: Mapping[str, str] = self.data["gpu-models"]
         return models.get(word) or models.get(re.split(r"[_-]", word)[0])
 
+    def gpu_named(self, name: str) -> str | None:
+        """The architecture of a GPU of NVIDIA by the name that its driver gives (`Tesla V100-PCIE-32GB`), or None.
+
+        The longest known name that the name begins with counts: `GeForce GTX 1080 Ti` is of the chip of a `GTX 1080`.
+        """
+        word = re.sub(r"^(?:(?:nvidia|tesla)\s+)*", "", name.strip().lower())
+        names: Mapping[str, str] = self.data["gpu-names"]
+        fitting = (n for n in names if word.startswith(n) and not word[len(n) : len(n) + 1].isalnum())
+        return names.get(max(fitting, key=len, default=""))
+
 
 @lru_cache(maxsize=1)
 def table() -> TargetTable:

@@ -20,6 +20,7 @@ from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host import acs, bus, driver, gpus, host, kernel_log, masks, network, permissions
 from envdoctor.node.probes.libraries import ccl, plugins
 from envdoctor.node.probes.nvidia import devices as nvidia
+from envdoctor.node.probes.nvidia import names
 from envdoctor.node.probes.nvidia.smi import PROC, bus_name
 from envdoctor.node.probes.parts import Torch
 from envdoctor.node.probes.report import HIP_RUNTIME, Node, install_of
@@ -134,6 +135,8 @@ def ended(work: Work, state: ExaminationState) -> tuple[Status, str]:
         return "absent", str(reason)
     except ProbeFailed as reason:
         return "failed", str(reason)
+    except ImportError as error:
+        return "failed", f"a module that envdoctor needs is missing: {error}"
     except BAD_DATA as error:
         return "failed", f"unexpected data: {type(error).__name__}: {error}"
     return "ok", why
@@ -257,17 +260,19 @@ def no_amd() -> None:
 
 def _gpus(state: ExaminationState) -> None:
     node, report, wsl = state.node, state.report, state.view.files.exists(driver.DXG)
-    if not node.devices and nvidia.present(state.view):
+    if not node.devices:
         node.devices = torch_gpus.devices_of(report)
         node.vendor = node.vendor or vendor_of(node, node.torch)
     torch_gpus.take_architecture(node.devices, report)
+    torch_gpus.take_integrated(node.devices, report)
+    names.name_architectures(node.devices)
     left = masks.lay(state.view.masks, node.devices, node.vendor)
     if wsl and not node.devices:
         node.gpu.count = node.gpu.physical = None
         raise ProbeFailed("the GPUs are behind /dev/dxg (WSL2), and nothing that was asked tells which")
     if node.vendor:
         state.view.facts.observe("vendor", node.vendor, node.devices[0].source if node.devices else "/sys/module")
-    gpus.summarise(node.gpu, node.devices)
+    gpus.summarise(node.gpu, node.devices, [o.detail for o in node.facts.observations if o.key == "gpu.missing"])
     state.view.facts.observe_known("gpu.visible", left, f"{state.view.proc}/environ")
     gpus.state(state.view, node.gpu, node.devices, node.devices[0].source if node.devices else "/sys/class")
     if not node.devices:
@@ -276,12 +281,12 @@ def _gpus(state: ExaminationState) -> None:
 
 def _processes(state: ExaminationState) -> None:
     node, view = state.node, state.view
-    found = {**dict.fromkeys(ras.computing(view), ""), **node.computing}
+    found: dict[int, list[str]] = {**{pid: [] for pid in ras.computing(view)}, **node.computing}
     if not found:
         raise Absent("no other process computes on a GPU, as far as this one is shown")
     source = ras.PROCESSES if not node.computing else "nvidia-smi --query-compute-apps"
-    for pid, address in sorted(found.items()):
-        view.facts.observe("gpu.process", address, source, detail=str(pid))
+    for pid, addresses in sorted(found.items()):
+        view.facts.observe("gpu.process", ", ".join(addresses), source, detail=str(pid))
 
 
 def _ccl(state: ExaminationState) -> None:
@@ -322,7 +327,8 @@ def _process(state: ExaminationState) -> None:
 
 
 def _pairing(state: ExaminationState) -> None:
-    driver.pairing_probe(state.view, state.node.driver, user_space(state.node))
+    used = {} if state.node.vendor == "nvidia" else user_space(state.node)
+    driver.pairing_probe(state.view, state.node.driver, used)
 
 
 def user_space(node: Node) -> dict[str, str]:

@@ -50,8 +50,8 @@ class Node:
     """Newest CUDA version that the driver of NVIDIA supports."""
     told_driver: str = ""
     """Version of NVIDIA's driver as a tool tells it, where no file does."""
-    computing: dict[int, str] = field(default_factory=dict)
-    """Process that computes on a GPU -> PCI address of the GPU, "" where that is not told."""
+    computing: dict[int, list[str]] = field(default_factory=dict)
+    """Process that computes on GPUs -> their PCI addresses, where they are told."""
     rocm_path_env: str | None = None
     """Folder that ROCM_PATH or ROCM_HOME names, without links."""
     files: NodeFiles | None = None

@@ -12,6 +12,7 @@ from envdoctor.node.live.job import differing, spans
 from envdoctor.node.live.target import library_in_use
 from envdoctor.node.probes.base import ProbeStatus
 from envdoctor.node.probes.libraries.library import LibraryFile, version_of_code
+from envdoctor.node.probes.parts import Gpu, Rocm
 from envdoctor.node.probes.report import Node
 
 Scalar = str | int | float | bool | None
@@ -115,12 +116,32 @@ def _gpus(examination: Examination) -> str:
     memory = {device.memory_bytes for device in node.devices if device.memory_bytes}
     return joined(
         f"{gpu.count} x {joined(name, gpu.arch or '') or 'GPU'}",
-        f"{gpu.physical} packages" if gpu.physical != gpu.count else "",
+        _packages(gpu), "integrated into the processor" if _all_integrated(node) else "", _torch_sees(node),
         size(memory.pop()) if len(memory) == 1 else "",
         "/".join(filter(None, [gpu.compute_partition, gpu.memory_partition])),
         f"performance level {gpu.perf_level}" if gpu.perf_level else "",
         f"MIG {gpu.mig.lower()}" if gpu.mig else "",
     )  # fmt: skip
+
+
+def _packages(gpu: Gpu) -> str:
+    """Packages, where they are not as many as GPUs, and those that no GPU in the list stands for."""
+    lost = gpu.lost or 0
+    listed = (gpu.physical or 0) - lost
+    packages = counted(listed, "package") if listed != gpu.count else ""
+    return joined(packages, f"{lost} more on this node that cannot be used" if lost else "")
+
+
+def _all_integrated(node: Node) -> bool:
+    return bool(node.devices) and all(device.integrated for device in node.devices)
+
+
+def _torch_sees(node: Node) -> str:
+    """How many devices torch sees, where that is fewer than variables leave it (MIG gives a program one instance)."""
+    devices, visible = value(node, "torch.device_count"), value(node, "gpu.visible") or node.gpu.count
+    if not isinstance(devices, int) or not isinstance(visible, int) or value(node, "job.ranks"):
+        return ""
+    return f"torch sees {counted(devices, 'device')} of {visible} visible" if 0 < devices < visible else ""
 
 
 def _count(node: Node) -> str:
@@ -200,9 +221,16 @@ def _rocm(examination: Examination) -> str:
     rocm = examination.node.rocm
     if rocm is None:
         return ""
-    default = f"{rocm.version or 'unknown version'}{f'-{rocm.build}' if rocm.build else ''} in {rocm.root}"
-    others = [f"{rocm.versions[root] or 'unknown version'} in {root}" for root in rocm.installs if root != rocm.root]
+    default = f"{rocm.version or 'unknown version'}{f'-{rocm.build}' if rocm.build else ''} in {_home(rocm, rocm.root)}"
+    others = [f"{rocm.versions[root] or 'unknown version'} in {_home(rocm, root)}"
+              for root in rocm.installs if root != rocm.root]  # fmt: skip
     return joined(default, *(f"also {other}" for other in others))
+
+
+def _home(rocm: Rocm, root: str) -> str:
+    """A folder; where a library alone tells of the install, also which one."""
+    source = rocm.sources.get(root, "")
+    return f"{root} (by {PurePosixPath(source).name})" if ".so" in PurePosixPath(source).name else root
 
 
 def _cuda(examination: Examination) -> str:

@@ -67,6 +67,8 @@ def driver_probe(view: NodeView, vendor: str, told: str = "") -> Driver:
         return driver
     if view.files.exists(DXG):
         raise Absent("the driver is that of Windows, and no tool tells its version")
+    if vendor == "nvidia":
+        raise Absent("the GPU of the processor has a driver of its own (nvgpu), and no tool tells its version")
     raise Absent("neither amdgpu nor nvidia is loaded")
 
 

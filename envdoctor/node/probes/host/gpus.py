@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from envdoctor.node.probes.base import NodeView, same
 from envdoctor.node.probes.parts import Device, Gpu
@@ -12,18 +12,26 @@ PER_DEVICE = (
     "memory_partition", "perf_level", "clock_cap_mhz", "max_clock_mhz", "firmware", "vbios", "mig", "compute_mode",
     "link_width", "max_link_width", "link_speed", "clock_mhz", "default_clock_mhz", "power_limit_w", "default_power_w",
     "ecc", "ecc_errors", "pages_retired", "pages_pending", "bad_pages", "rows_remapped", "rows_pending", "rows_failed",
-    "fabric", "nvlinks", "nvlinks_down", "persistence", "hidden",
+    "fabric", "nvlinks", "nvlinks_down", "persistence", "integrated", "hidden",
 )  # fmt: skip
 """Fields of a device that are stated as `gpu.device.<field>`, where they are known."""
 TOGETHER = ("arch", "compute_partition", "memory_partition", "perf_level", "mig")
 """Fields that have one value for the node, or are "mixed"."""
-SUMMARY = ("count", "physical", "usable", "all_xgmi", "all_nvlink", "mig_devices", "persistence", *TOGETHER)
+SUMMARY = ("count", "physical", "lost", "usable", "all_xgmi", "all_nvlink", "mig_devices", "persistence", *TOGETHER)
 
 
-def summarise(gpu: Gpu, devices: Sequence[Device]) -> None:
-    """Fill in what all GPUs have in common."""
+def unlisted(missing: Iterable[str], devices: Sequence[Device]) -> int:
+    """How many of the missing GPUs are none of the devices. NVML gives their numbers, the bus their addresses."""
+    names = set(missing)
+    addresses = {name for name in names if ":" in name}
+    return len((addresses or names) - {device.bus for device in devices})
+
+
+def summarise(gpu: Gpu, devices: Sequence[Device], missing: Iterable[str] = ()) -> None:
+    """Fill in what all GPUs have in common. `missing` are those that belong to the node and cannot be used."""
     gpu.count = len(devices)
-    gpu.physical = len({d.package for d in devices})
+    gpu.lost = unlisted(missing, devices) or None
+    gpu.physical = len({d.package for d in devices}) + (gpu.lost or 0)
     for field in TOGETHER:
         values = [getattr(device, field) for device in devices]
         setattr(gpu, field, same([v for v in values if v is not None and (v or field != "arch")]))

@@ -13,7 +13,11 @@ from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed
 from envdoctor.node.probes.runner import MISSING
 
 COMMAND = ("dmesg",)
-XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): ([0-9]{1,4})\b")
+XID = re.compile(
+    r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): ([0-9]{1,4})\b"
+    r"(?:, GPU recovery action changed from 0x[0-9a-fA-F]+ \([\w +-]{1,40}\) to 0x[0-9a-fA-F]+ \(([\w +-]{1,40})\))?"
+)
+"""Xid 154 says what the driver asks for to have the GPU recover."""
 AMD = re.compile(
     r"amdgpu ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): (?:amdgpu: )?"
     r"(?:.*?\b)?(GPU reset(?: begin| succeeded|\([0-9]+\) (?:succeeded|failed))?|uncorrectable hardware errors?"
@@ -42,6 +46,11 @@ def faults(text: str) -> Iterator[tuple[str, str]]:
         yield match[1].lower(), " ".join(match[2].lower().split())
 
 
+def recovery_actions(text: str) -> dict[str, str]:
+    """PCI address -> the action that the driver asked for last."""
+    return {address(match[1]): match[3] for match in XID.finditer(text) if match[3]}
+
+
 def kernel_log_probe(view: NodeView) -> None:
     """Facts of the log. Raises `Absent` where it may not be read: then nothing is known of it."""
     result = view.run(*COMMAND)
@@ -54,4 +63,6 @@ def kernel_log_probe(view: NodeView) -> None:
     for (where, what), count in Counter(faults(result.stdout)).items():
         key = "gpu.xid" if what.isdecimal() else "gpu.kernel_fault"
         view.facts.observe(key, count, "dmesg", detail=f"{where} {what}")
+    for where, action in recovery_actions(result.stdout).items():
+        view.facts.observe("gpu.recovery_action", action, "dmesg", detail=where)
     view.facts.observe("host.kernel_log", True, "dmesg")

@@ -130,7 +130,8 @@ def usable_gpus(vendor: str, host: Host, allowed: Mapping[str, bool], devices: S
         wanted = [f"/dev/dri/renderD{device.render_minor}" for device in devices]
         return sum(allowed.get(path, False) for path in wanted) if allowed else None
     gpus = [may for path, may in allowed.items() if re.fullmatch(r"/dev/nvidia[0-9]+", path)]
-    return sum(gpus) if gpus else None
+    # The node of a GPU that is lost stays where it is.
+    return min(sum(gpus), len(devices)) if gpus and devices else None
 
 
 def state_kfd(view: NodeView, host: Host, kfd: DeviceNode | None, who: Identity | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed, command
 from envdoctor.node.probes.children import NVML, child_argv
 from envdoctor.node.probes.host.driver import DXG
-from envdoctor.node.probes.nvidia import smi
+from envdoctor.node.probes.nvidia import smi, tegra
 from envdoctor.node.probes.nvidia.smi import PROC, bus_name, known, number
 from envdoctor.node.probes.parts import Cuda, Device, Link, LinkKind
 from envdoctor.node.probes.runner import CommandResult
@@ -33,15 +33,21 @@ class DeviceAnswer:
     driver_version: str = ""
     lost: dict[str, str] = field(default_factory=dict)
     instances: int | None = None
-    processes: dict[int, str] = field(default_factory=dict)
-    """Process that computes on a GPU -> PCI address of that GPU."""
+    processes: dict[int, list[str]] = field(default_factory=dict)
+    """Process that computes on GPUs -> their PCI addresses."""
     results: list[CommandResult] = field(default_factory=list)
+
+    def computes(self, process: int, address: str) -> None:
+        """Note that a process computes on a GPU; each instance of a GPU lists it by itself."""
+        known = self.processes.setdefault(process, [])
+        if address not in known:
+            known.append(address)
 
 
 def present(view: NodeView) -> bool:
     """Whether there is anything of NVIDIA's driver on the node."""
     paths = (f"{PROC}/version", "/sys/module/nvidia/version", "/dev/nvidiactl", smi.BESIDE)
-    return any(view.files.exists(path) for path in paths) or view.files.exists(DXG)
+    return any(view.files.exists(path) for path in (*paths, DXG)) or tegra.present(view.files)
 
 
 def parse_information(text: str) -> dict[str, str]:
@@ -68,6 +74,7 @@ def device_of(index: int, row: Mapping[str, Any], source: str) -> Device:
         persistence=None if persistence is None else persistence == "Enabled",
         ecc=known(row, "ecc.mode.current"),
         max_clock_mhz=number(known(row, "clocks.max.sm")),
+        integrated=tegra.MARK in (known(row, "name") or "") or None,
         source=source,
     )  # fmt: skip
     take_more(device, row)
@@ -182,7 +189,9 @@ def from_nvml(view: NodeView, interpreter: str) -> DeviceAnswer | None:
         links, pids = row.get("nvlinks"), row.get("processes")
         if isinstance(links, list) and len(links) == 2 and sum(links):
             device.nvlinks, device.nvlinks_down = links
-        answer.processes.update({pid: device.bus for pid in pids or () if isinstance(pid, int)})
+        for pid in pids or ():
+            if isinstance(pid, int):
+                answer.computes(pid, device.bus)
     return answer
 
 
@@ -252,7 +261,7 @@ def add_more(view: NodeView, answer: DeviceAnswer, branch: int | None, alone: bo
                 by_bus[address].sources.update(tables)
     for row in smi.parse_table(apps.stdout, "pid"):
         if (pid := row.get("pid", "")).isdecimal():
-            answer.processes[int(pid)] = bus_name(row.get("gpu_bus_id", ""))
+            answer.computes(int(pid), bus_name(row.get("gpu_bus_id", "")))
     if not alone:
         links = smi.run_smi(view, smi.LINKS_COMMAND)
         for device in answer.devices:
@@ -271,7 +280,7 @@ def nvidia_probe(view: NodeView, interpreter: str) -> DeviceAnswer:
     if not present(view):
         raise Absent("no driver of NVIDIA")
     answer = from_nvml(view, interpreter) or from_smi(view)
-    answer.devices = answer.devices or devices_in_files(view)
+    answer.devices = answer.devices or devices_in_files(view) or tegra.tegra_devices(view)
     state_faults(view, answer)
     if not answer.devices and view.files.exists(DXG):
         raise Absent("nvidia-smi tells of no GPU behind /dev/dxg")

@@ -22,9 +22,20 @@ def take_architecture(devices: Sequence[Device], report: Mapping[str, Any]) -> N
             device.arch, device.sources["arch"] = arch, "torch (fresh process)"
 
 
+def take_integrated(devices: Sequence[Device], report: Mapping[str, Any]) -> None:
+    """Which GPUs are parts of the processor, where torch tells of as many as there are."""
+    each = report.get("devices")
+    if isinstance(each, list) and len(each) == len(devices):
+        for device, row in zip(devices, each, strict=True):
+            if device.integrated is None and isinstance(row, dict) and row.get("integrated") in (True, 1):
+                device.integrated, device.sources["integrated"] = True, "torch (fresh process)"
+
+
 def devices_of(report: Mapping[str, Any]) -> list[Device]:
     """GPUs that torch alone tells of, as on WSL2; none where it sees none."""
     each, count = report.get("devices"), report.get("torch.cuda.device_count")
+    if report.get("torch.cuda.is_available") is False:
+        return []
     if isinstance(each, list) and each:
         rows = [row for row in each[:MOST] if isinstance(row, dict)]
     else:

@@ -81,7 +81,7 @@ def devices(torch: Any, report: "dict[str, Any]") -> None:
         return
     report["devices"] = [
         {"name": one.name, "arch": arch(torch, one), "memory_bytes": getattr(one, "total_memory", None),
-         "units": getattr(one, "multi_processor_count", None)}
+         "units": getattr(one, "multi_processor_count", None), "integrated": getattr(one, "is_integrated", None)}
         for one in each
     ]  # fmt: skip
     for one in each[:1]:
