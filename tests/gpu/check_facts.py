@@ -164,7 +164,35 @@ def live(out: Path, name: str, *words: str, **environment: str) -> tuple[dict[st
     seconds = time.monotonic() - begin
     (out / f"{name}.json").write_text(result.stdout)
     (out / f"{name}.err").write_text(result.stderr)
-    return json.loads(result.stdout or "{}"), seconds, result.returncode
+    told = parsed(result.stdout)
+    last = (result.stderr.strip().splitlines() or ["no report"])[-1]
+    holds(f"envdoctor live for {name} gives a report", told.get("node"), f"status {result.returncode}: {last}")
+    broken = {p["name"]: p["why"] for p in told.get("details", {}).get("probes", []) if "fault of its own" in p["why"]}
+    holds(f"no probe breaks for {name}", not broken, broken)
+    return told, seconds, result.returncode
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """A report; {} where there is none, as where envdoctor itself broke."""
+    try:
+        told = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def differing(one: Any, other: Any, where: str = "") -> list[str]:
+    """What differs between two reports, as `gpu.count: 8, recorded 7`; what one lacks is None there."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = dict.fromkeys([*one, *other])
+        return [d for key in keys for d in differing(one.get(key), other.get(key), f"{where}.{key}".lstrip("."))]
+    return [] if one == other else [f"{where}: {one!r}, recorded {other!r}"]
+
+
+def same_node(whole: dict[str, Any], again: dict[str, Any]) -> list[str]:
+    """What a record tells otherwise than the node it was taken of. The name of the host is left out of a record."""
+    first, second = ({k: v for k, v in one.get("node", {}).items() if k != "name"} for one in (whole, again))
+    return differing(first, second) if first and second else ["there are no two reports to compare"]
 
 
 def values(report: dict[str, Any], key: str) -> list[Any]:
@@ -198,7 +226,8 @@ def commands(out: Path, count: int) -> None:
     archs = set(values(whole, "torch.arch"))
     holds("architecture as torch says it", not archs or archs <= set(values(whole, "gpu.device.arch")), archs)
     again, _, _ = live(out, "recorded", "--recorded", str(out / "record"))
-    holds("the record gives the same node", again.get("node") == whole.get("node"))
+    differences = same_node(whole, again)
+    holds("the record gives the same node", not differences, "; ".join(differences))
     kept = (out / "record").rglob("*dmesg*")
     holds("a record keeps no line of the kernel's log but faults", all(safe(path.read_text()) for path in kept))
 
