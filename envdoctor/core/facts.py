@@ -6,7 +6,7 @@ node into facts; checks judge facts and never open a file.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from envdoctor.core.records import dataclass, field
 
@@ -241,3 +241,5 @@ class FileFacts:
     components: list[Component] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
+    scripts: list[Any] = field(default_factory=list)
+    """The shell texts in the file, only where `readers.scripts` asks for them."""

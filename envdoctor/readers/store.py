@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envdoctor.cache import facts as facts_cache
 from envdoctor.core.decoding import LARGEST_NOTEBOOK, decode, is_binary, line_of, refused
 from envdoctor.core.facts import FileFacts, Problem
 from envdoctor.core.internal_errors import READING
+from envdoctor.core.operations import Script
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
@@ -46,12 +48,14 @@ class FactStore:
     found: dict[str, FileFacts] = field(default_factory=dict)
     """The facts of the files that a rule may ask about."""
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
+    _scripts: dict[str, Sequence[Script]] = field(default_factory=dict)
     _docker_env: frozenset[str] | None = None
 
     def edited(self, files: Files) -> FactStore:
         """The same for files as they would be after fixes; what was read of the others is kept."""
         found = {path: facts for path, facts in self.found.items() if path not in files.overlay}
-        return replace(self, files=files, found=found, _context={})
+        scripts = {path: known for path, known in self._scripts.items() if path not in files.overlay}
+        return replace(self, files=files, found=found, _context={}, _scripts=scripts)
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -74,6 +78,26 @@ class FactStore:
                 data = None
             self._context[path] = self._guarded(path, data, Triggers((b"",))) if data is not None else None
         return self._context[path]
+
+    def scripts(self, path: str) -> Sequence[Script]:
+        """The shell scripts in a file, as bodies of operations; none where it is not there or not ours to read."""
+        if path not in self._scripts:
+            self._scripts[path] = ()
+            try:
+                data = self.files.data(path, LARGEST_NOTEBOOK + 1)
+            except OSError:
+                return ()
+            with self.files.internal.guard(path, READING):
+                self._scripts[path] = self._scripts_in(path, data)
+        return self._scripts[path]
+
+    def _scripts_in(self, path: str, data: bytes) -> Sequence[Script]:
+        from envdoctor.readers.scripts import scripts_of
+
+        kind = kind_of(path, data[:HEAD], self.docs)
+        if kind is None or refused(kind, data):
+            return ()
+        return tuple(scripts_of(Source(path, decode(path, data).text), kind))
 
     def _guarded(self, path: str, data: bytes, triggers: Triggers) -> FileFacts | None:
         """Facts of a file; where our reader fails, none of an unknown kind, so that nobody tries again."""
