@@ -2,61 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import pytest
-
 from envdoctor.analysis.process.beginnings.common import span
 from envdoctor.analysis.process.roots import Root, roots_of
-from envdoctor.core.facts import Branch, FileFacts, Scope
-from envdoctor.core.operations import Script, literal, plain
+from envdoctor.core.facts import FileFacts
+from envdoctor.core.operations import Body, Operation, Script, Word
 from envdoctor.core.source import Source
 from envdoctor.readers.kinds import kind_of
 from envdoctor.readers.registry import read
-from envdoctor.readers.shared.collector import Collector
-
-
-@contextmanager
-def handed(scripts: list[Script]) -> Iterator[None]:
-    """Takes down the shell text that readers find in a file, each line as one command with the words it has."""
-    original = Collector.embed
-
-    def embed(
-        self: Collector, source: Source, kind: str, scope: Scope, branch: tuple[Branch, ...] = (), **more: Any
-    ) -> None:
-        if kind == "shell" and source.text.strip():
-            scripts.append(Script(commands(source), scope, branch, self.order))
-        original(self, source, kind, scope, branch, **more)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Collector, "embed", embed)
-        yield
-
-
-def commands(source: Source) -> tuple[Any, ...]:
-    """Each line of a text that is no comment as a call."""
-    found, at = [], 0
-    for text in source.text.split("\n"):
-        line, column = source.point(at)
-        at += len(text) + 1
-        if text.strip() and not text.lstrip().startswith("#"):
-            words = tuple(plain(word, line, column) for word in text.split())
-            found.append(("call", line, column, line, column + len(text), (), words, ()))
-    return tuple(found)
+from envdoctor.readers.scripts import scripts_of
 
 
 def parts_of(text: str, path: str, kind: str = "") -> tuple[FileFacts, list[Script]]:
     """Facts and scripts of a text under a name."""
     found = kind or kind_of(path, text[:200].encode(), docs=True)
     assert found, path
-    scripts: list[Script] = []
-    with handed(scripts):
-        facts = read(Source(path, text), found)
-    if found == "shell":
-        scripts = [Script(commands(Source(path, text)), shell="bash")]
-    return facts, scripts
+    return read(Source(path, text), found), scripts_of(Source(path, text), found)
 
 
 def roots_in(text: str, path: str, kind: str = "") -> list[Root]:
@@ -71,9 +31,36 @@ def words(root: Root) -> list[str]:
 
 
 def ran(script: Script | None) -> list[str]:
-    """The words of the commands of a script; other operations by their name."""
-    body = script.body if script else ()
-    return [" ".join(literal(word) or "?" for word in one[6]) if one[0] == "call" else one[0] for one in body]
+    """What a script does, an operation a line."""
+    return [_shown(one) for one in script.body] if script else []
+
+
+def _shown(one: Operation) -> str:
+    if one[0] == "call":
+        return " ".join(_text(word) for word in one[6])
+    if one[0] == "assign":
+        return f"{one[3]}{one[5]}{_text(one[6])}"
+    if one[0] == "declare":
+        return f"{one[3]} " + " ".join(_shown(i) if i[0] == "assign" else _text(i) for i in one[5])
+    if one[0] == "unset":
+        return "unset " + " ".join(_text(word) for word in one[4])
+    if one[0] == "test":
+        return "[ " + (" ".join(_text(word) for word in one[4]) or one[3]) + " ]"
+    if one[0] in ("and", "or"):
+        return f"{_body(one[3])} {one[0]} {_body(one[4])}"
+    if one[0] == "if":
+        arms = [f"{_body(condition)} then {_body(body)}" for condition, body in one[3]]
+        return "if " + " elif ".join(arms) + (f" else {_body(one[4])}" if one[4] is not None else "")
+    return one[0]
+
+
+def _body(body: Body) -> str:
+    return "; ".join(map(_shown, body))
+
+
+def _text(word: Word) -> str:
+    shown = {"text": lambda p: p[1], "ref": lambda p: "$" + p[1], "unknown": lambda p: "?", "command": lambda p: "$()"}
+    return "".join(shown[part[0]](part) for part in word[4])
 
 
 def given(root: Root) -> dict[str, str]:

@@ -181,7 +181,7 @@ def test_services_have_their_environment_above_that_of_their_files() -> None:
     assert words(train) == ["/entry.sh torchrun --nproc_per_node 8 train.py"]
     assert given(other) == {"A": "1", "HOME": "?"}
     assert given(child) == {"A": "2", "HOME": "?"}
-    assert words(child) == words(other) == ["export X=1; python train.py"]
+    assert words(child) == words(other) == ["export X=1", "python train.py"]
 
 
 def test_services_say_which_image_they_enter() -> None:

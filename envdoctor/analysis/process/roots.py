@@ -18,9 +18,14 @@ __all__ = ["Root", "RootKind", "roots_of"]
 Beginnings = Callable[[FileFacts, Sequence[Script], str], list[Root]]
 
 GENERAL = "envdoctor.analysis.process.beginnings.general"
+FACTS_BODY = "envdoctor.analysis.process.beginnings.facts_body"
 MODULES = {
     "shell": "envdoctor.analysis.process.beginnings.shell", "dockerfile": "envdoctor.analysis.process.beginnings.image",
-    "yaml": "envdoctor.analysis.process.beginnings.manifests",
+    "yaml": "envdoctor.analysis.process.beginnings.manifests", "ini": "envdoctor.analysis.process.beginnings.service",
+    "make": "envdoctor.analysis.process.beginnings.make", "justfile": "envdoctor.analysis.process.beginnings.make",
+    "python": "envdoctor.analysis.process.beginnings.python",
+    "notebook": "envdoctor.analysis.process.beginnings.notebook",
+    "csh": FACTS_BODY, "fish": FACTS_BODY, "modulefile": FACTS_BODY, "lua-modulefile": FACTS_BODY,
 }  # fmt: skip
 """Kind of a file -> the module that knows what begins in it; for others what the facts say of scopes is all."""
 

@@ -83,9 +83,9 @@ def depth(scope: Scope) -> int:
     return 0 if scope == Scope() else 1 + scope.name.count("/") + scope.name.count(".")
 
 
-def given_to(scope: Scope, settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    """The settings that hold in a scope, those of outer scopes first."""
-    held = [setting for setting in settings if encloses(setting.scope, scope)]
+def given_to(scope: Scope, settings: Iterable[Setting], beside: str = "\n") -> tuple[Setting, ...]:
+    """The settings that hold in a scope, those of outer scopes first; `beside` is the part of it that holds them."""
+    held = [s for s in settings if encloses(s.scope, scope) or s.scope.name == scope.name + beside]
     return tuple(sorted(held, key=lambda setting: depth(setting.scope)))
 
 

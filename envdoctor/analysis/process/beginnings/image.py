@@ -60,13 +60,16 @@ def roots(facts: FileFacts, scripts: Sequence[Script], text: str) -> list[Root]:
     found: list[Root] = []
     ends: dict[str, int] = {}
     stages = stages_of(facts)
+    builds: dict[str, list[Setting]] = {}
     for script in scripts:
         if script.scope.kind != "subshell" or not script.scope.name.startswith(LAYER):
             continue
         stage = _stage_at(stages, _layer_line(script))
+        if stage.name not in builds:
+            builds[stage.name] = build_environment(facts, stage.name, text)
         before = _before(facts, stage.name, ends)
         ends[stage.name] = len(found)
-        settings = build_environment(facts, stage.name, script.order, text)
+        settings = tuple(s for s in builds[stage.name] if s.order < script.order)
         found.append(Root(facts.path, "build", stage.name, _layer_line(script), script, settings, image=stage.image,
                           before=before, stage=stage.name))  # fmt: skip
     return found + _image(facts, scripts, text, _before(facts, stages[-1].name if stages else "", ends))
@@ -111,13 +114,13 @@ def image_environment(facts: FileFacts, stage: str = "") -> tuple[Setting, ...]:
     return tuple(setting for one in chain(facts, stage) for setting in _of_stage(facts, one.name, "ENV"))
 
 
-def build_environment(facts: FileFacts, stage: str, order: int, text: str) -> tuple[Setting, ...]:
-    """What a RUN at `order` has: ARG first, then ENV, which wins."""
+def build_environment(facts: FileFacts, stage: str, text: str) -> list[Setting]:
+    """What the shells of a stage have in the end: ARG first, then ENV, which wins."""
     names = {one.name for one in chain(facts, stage)} or {""}
     taken = _taken(facts, text, names)
-    before = [s for s in facts.settings if s.order < order and (s.scope.name in names or s in taken)]
-    arguments = [replace(s, exported="yes") for s in before if s.via == "ARG"]
-    return (*arguments, *(s for s in before if s.via == "ENV"))
+    arguments = [replace(s, exported="yes") for s in facts.settings if s.via == "ARG" and s.scope.name in names]
+    env = [s for s in facts.settings if s.via == "ENV" and s.channel == "image" and s.scope.name in names]
+    return [*(replace(s, exported="yes") for s in taken), *arguments, *env]
 
 
 def _arguments(facts: FileFacts, stage: str) -> tuple[Setting, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.beginnings import ci, compose, general, kubernetes
-from envdoctor.analysis.process.beginnings.outline import Outline
+from envdoctor.analysis.process.beginnings.outline import Outline, scalar
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.operations import Script
@@ -21,13 +21,28 @@ GITLAB_MARKS = {"stage", "tags", "rules", "only", "except", "needs", "artifacts"
 
 def roots(facts: FileFacts, scripts: Sequence[Script], text: str) -> list[Root]:
     """The roots of a YAML file."""
+    if not (scripts or facts.settings or facts.components):
+        return []
     outline = Outline(text)
     kind = kind_of(facts, outline)
     if kind == "kubernetes":
         return kubernetes.roots(facts, scripts, outline)
     if kind == "compose":
         return compose.roots(facts, scripts, outline)
-    return ci.roots(facts, scripts, outline, kind) if kind in CI_KINDS else general.roots(facts, scripts, text)
+    if kind in CI_KINDS:
+        return ci.roots(facts, scripts, outline, kind)
+    return [_titled(root, outline) for root in general.roots(facts, scripts, text)]
+
+
+def _titled(root: Root, outline: Outline) -> Root:
+    """A root with the title of its task, or the key that it stands under, where its scope says neither."""
+    if root.name and " at line " not in root.name:
+        return root
+    around = list(outline.around(root.line))
+    titles = (outline.keys(at).get("name") for at in around if not outline.nodes[at].key)
+    title = next((scalar(node.value) for node in titles if node is not None), "")
+    key = next((outline.nodes[at].key for at in around if outline.nodes[at].key), "")
+    return root._replace(name=title or root.name or key)
 
 
 def kind_of(facts: FileFacts, outline: Outline) -> str:

@@ -36,6 +36,8 @@ class Root(NamedTuple):
     before: int = -1
     exact: bool = True
     """Nothing but what is told here reaches the process; False: more may come that is not in the tree (`envFrom`)."""
+    inherits: bool = False
+    """Whoever starts the file hands its environment on to this process, below `settings` (make, a Python program)."""
     over: bool = False
     """The files of `env_files` win over `settings` (`EnvironmentFile=` of systemd)."""
     unexported: tuple[Setting, ...] = ()

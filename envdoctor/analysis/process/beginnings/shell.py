@@ -14,15 +14,14 @@ _DIRECTIVE = regex(r"^#(?:SBATCH|PBS|BSUB|FLUX:|flux:|COBALT|\$)[ \t]+\S", 8)
 
 
 def roots(facts: FileFacts, scripts: Sequence[Script], text: str) -> list[Root]:
-    """The script itself; `scripts` is its one body, more only where text of other shells stands in it."""
+    """The script itself; `scripts` is its one body."""
     return [of_script(facts, script, text) for script in scripts[:1]]
 
 
 def of_script(facts: FileFacts, script: Script, text: str) -> Root:
-    """The root of a whole file, with what directives give to the job."""
+    """The root of a whole file. What directives give to a job are words of the launcher that they belong to."""
     name = facts.path.rpartition("/")[2]
-    given = tuple(setting for setting in facts.settings if setting.channel == "batch-directive")
-    return Root(facts.path, "job" if is_job(text) else "script", name, 1, script, given)
+    return Root(facts.path, "job" if is_job(text) else "script", name, 1, script)
 
 
 def is_job(text: str) -> bool:
