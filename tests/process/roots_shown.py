@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.analysis.process.beginnings.common import span
+from envdoctor.analysis.process.beginnings.common import places, span
 from envdoctor.analysis.process.roots import Root, roots_of
 from envdoctor.core.facts import FileFacts
 from envdoctor.core.operations import Body, Operation, Script, Word
@@ -59,6 +59,8 @@ def _body(body: Body) -> str:
 
 
 def _text(word: Word) -> str:
+    if word[0] == "array":
+        return "(" + " ".join(map(_text, word[1])) + ")"
     shown = {"text": lambda p: p[1], "ref": lambda p: "$" + p[1], "unknown": lambda p: "?", "command": lambda p: "$()"}
     return "".join(shown[part[0]](part) for part in word[4])
 
@@ -81,5 +83,5 @@ def lost(scripts: list[Script], roots: list[Root]) -> list[int]:
 
 
 def points(script: Script) -> set[tuple[int, int]]:
-    """Where the operations of a script stand."""
-    return {(one[1], one[2]) for one in script.body}
+    """Where the operations and words of a script stand."""
+    return set(places(script.body))

@@ -196,3 +196,14 @@ def test_every_script_is_run_by_a_root() -> None:
     for text, path in ((DDP, "ddp.yaml"), (COMPOSE, "compose.yaml")):
         facts, scripts = parts_of(text, path)
         assert lost(scripts, roots_of(facts, scripts, text)) == [], path
+
+
+def test_a_container_named_as_its_role_keeps_its_environment_to_itself() -> None:
+    text = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata:\n  name: j\nspec:\n  replicatedJobs:\n" \
+           "  - name: workload\n    template:\n      spec:\n        template:\n          spec:\n            containers:\n" \
+           "            - name: workload\n              image: a\n              env: [{name: A, value: x}]\n" \
+           "              lifecycle:\n                preStop:\n                  exec:\n" \
+           "                    command: [bash, stop.sh]\n" \
+           "            - name: sidecar\n              image: b\n"  # fmt: skip
+    found = {r.name: given(r) for r in roots_in(text, "job.yaml")}
+    assert found == {"workload": {"A": "x"}, "workload/hook at line 19": {"A": "x"}, "workload/sidecar": {}}

@@ -52,13 +52,13 @@ def line_of(script: Script) -> int:
 def span(script: Script) -> Span:
     """First and last place of the words and operations of a script, the end exclusive."""
     first, last = NOWHERE
-    for place in _points(script.body):
+    for place in places(script.body):
         first = min(first, place) if first[0] else place
         last = max(last, place)
     return first, last
 
 
-def _points(body: Any) -> Iterator[Point]:
+def places(body: Any) -> Iterator[Point]:
     """Places in a body: operations have one or two behind their name, words begin with two. Bodies are deep."""
     left = [body]
     while left:

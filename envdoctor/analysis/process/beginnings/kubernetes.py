@@ -70,7 +70,7 @@ def _root(facts: FileFacts, container: Container, line: int, settings: Sequence[
     scope = container.scope
     if scope.kind == "manifest" or scope.kind == "file":
         return _kept(facts, scope, line, outline)
-    here = [s for s in settings if outline.document(s.place.line) == container.document]
+    here = [s for s in settings if outline.document(s.place.line) == container.document and _is_in(scope, s.scope)]
     stored, open_ = _stored(facts, container, outline, settings)
     image = next(
         (part.version for part in facts.components
@@ -82,6 +82,12 @@ def _root(facts: FileFacts, container: Container, line: int, settings: Sequence[
         facts.path, "container", scope.name, line, None, (*stored, *given_to(scope, _own(here))),
         tuple(open_), group, role, image, exact=not open_,
     )  # fmt: skip
+
+
+def _is_in(scope: Scope, given_in: Scope) -> bool:
+    """Whether a process has what its container has: a hook does, a container beside one that is named as their role is
+    has its own."""
+    return scope == given_in or scope.kind == "subshell" or given_in == Scope()
 
 
 def _own(settings: Sequence[Setting]) -> list[Setting]:
