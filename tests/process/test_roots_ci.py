@@ -168,6 +168,13 @@ def test_azure_steps() -> None:
     assert [given(root) for root in roots] == [{"A": "1", "B": "2", "C": "3"}, {"A": "1", "B": "2"}, {"A": "1"}]
 
 
+def test_azure_jobs_have_what_their_stage_has() -> None:
+    text = "trigger: [main]\nstages:\n- stage: gpu\n  variables:\n    A: 1\n    B: stage\n  jobs:\n  - job: train\n" \
+           "    variables:\n      B: job\n    steps:\n    - script: bash run.sh\n"  # fmt: skip
+    (root,) = roots_in(text, "azure-pipelines.yml")
+    assert (root.name, given(root)) == ("train/step at line 12", {"A": "1", "B": "job"})
+
+
 CIRCLE = """\
 version: 2.1
 executors:

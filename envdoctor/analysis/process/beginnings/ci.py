@@ -62,8 +62,7 @@ def roots(facts: FileFacts, scripts: Sequence[Script], outline: Outline, kind: s
     for script in scripts:
         job = job_of(script.scope)
         before = -1 if kind in APART else last.get(job, -1)
-        executors = _executors(outline, job) if kind == "circle" else ()
-        root = jobs.root(script, _step_name(script, outline), before, *executors)
+        root = jobs.root(script, _step_name(script, outline), before, *_above(outline, script, kind))
         last[job] = len(found)
         found.append(root._replace(exact=not composite))
     return found
@@ -84,10 +83,13 @@ def _step_name(script: Script, outline: Outline) -> str:
     return script.scope.name or f"line {line_of(script)}"
 
 
-def _executors(outline: Outline, job: str) -> tuple[str, ...]:
-    """`executor: gpu` of CircleCI."""
-    keys = outline.keys(outline.find(0, "jobs", job))
-    return (scalar(keys["executor"].value),) if "executor" in keys and keys["executor"].value else ()
+def _above(outline: Outline, script: Script, kind: str) -> tuple[str, ...]:
+    """What a job takes settings over from: `executor: gpu` of CircleCI, the stage of Azure Pipelines."""
+    if kind == "circle":
+        keys, key = outline.keys(outline.find(0, "jobs", job_of(script.scope))), "executor"
+    else:
+        keys, key = outline.keys(outline.item(line_of(script), "stages")) if kind == "azure" else {}, "stage"
+    return (scalar(keys[key].value),) if key in keys and keys[key].value else ()
 
 
 def _gitlab(jobs: Jobs, scripts: Sequence[Script]) -> list[Root]:

@@ -13,9 +13,11 @@ from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.core.facts import Branch, Call, FileFacts, Setting
 from envdoctor.core.operations import Script
 from envdoctor.readers.python.emit import ORDERS
+from envdoctor.readers.python.shell import PROGRAM_CALLS, SHELL_CALLS
 
 ENV_AT = {"os.execve": 2, "os.execvpe": 2, "os.spawnve": 3, "os.spawnvpe": 3, "os.posix_spawn": 2}
 """Calls that take the environment by position."""
+RUNNERS = SHELL_CALLS | PROGRAM_CALLS
 MOST_LINES = 200
 """Lines of one assignment."""
 
@@ -72,7 +74,7 @@ def _with_environment(calls: Iterable[Call]) -> dict[int, Call]:
     found: dict[int, Call] = {}
     for call in calls:
         statement = call.order >> ORDERS
-        if statement not in found or environment_of(call) or call.name.startswith(("subprocess.", "os.")):
+        if statement not in found or environment_of(call) or call.name in RUNNERS:
             found[statement] = call
     return found
 
