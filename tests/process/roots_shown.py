@@ -32,7 +32,7 @@ def words(root: Root) -> list[str]:
 
 def ran(script: Script | None) -> list[str]:
     """What a script does, an operation a line."""
-    return [_shown(one) for one in script.body] if script else []
+    return [_shown(one) for one in script.body if one[0] != "directive"] if script else []
 
 
 def _shown(one: Operation) -> str:
