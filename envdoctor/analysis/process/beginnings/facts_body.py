@@ -26,7 +26,7 @@ _ASKS = regex(
 """A condition that asks whether one variable is there, and nothing else."""
 
 
-class Piece(NamedTuple):
+class GuardedPiece(NamedTuple):
     """Operations that stand together, and the conditions around them."""
 
     order: int
@@ -44,14 +44,14 @@ def roots(facts: FileFacts, scripts: Sequence[Script], text: str) -> list[Root]:
 def body_of(facts: FileFacts, scripts: Sequence[Script]) -> Body:
     """All that a file does, in order."""
     inside = Insides(scripts)
-    pieces = [Piece(one.order, one.branch, one.body) for one in scripts]
+    pieces = [GuardedPiece(one.order, one.branch, one.body) for one in scripts]
     listed: list[Setting | Inclusion] = [*facts.settings, *facts.inclusions]
     for fact in listed:
         if inside.holds(fact.place.line, fact.place.column) or fact.scope.kind in ("file", "command", "subshell"):
             continue
         operation = of_setting(fact) if isinstance(fact, Setting) else _of_inclusion(fact)
         if operation:
-            pieces.append(Piece(fact.order, fact.branch, (operation,)))
+            pieces.append(GuardedPiece(fact.order, fact.branch, (operation,)))
     return _nested(sorted(pieces, key=lambda piece: piece.order), 0)
 
 
@@ -104,7 +104,7 @@ def _of_inclusion(inclusion: Inclusion) -> Operation | None:
     return ("call", place.line, place.column, place.end_line, place.end_column, (), words, ())
 
 
-def _nested(pieces: Sequence[Piece], depth: int) -> Body:
+def _nested(pieces: Sequence[GuardedPiece], depth: int) -> Body:
     """Pieces under the conditions that they share, from level `depth` of their branches on."""
     body: list[Operation] = []
     at = 0
@@ -122,13 +122,13 @@ def _nested(pieces: Sequence[Piece], depth: int) -> Body:
     return tuple(body)
 
 
-def _id(piece: Piece, depth: int) -> str:
+def _id(piece: GuardedPiece, depth: int) -> str:
     return piece.branch[depth].id if len(piece.branch) > depth else ""
 
 
-def _condition(pieces: Sequence[Piece], depth: int) -> Operation:
+def _condition(pieces: Sequence[GuardedPiece], depth: int) -> Operation:
     """One `if` with its arms; an arm without a condition is what is done otherwise."""
-    arms: dict[str, list[Piece]] = {}
+    arms: dict[str, list[GuardedPiece]] = {}
     for piece in pieces:
         arms.setdefault(piece.branch[depth].arm, []).append(piece)
     first = pieces[0].body[0] if pieces[0].body else ("", 1, 1)
