@@ -34,6 +34,9 @@ Operations of a shell
     `("subshell", line, column, body)`, `("group", ...)`, `("background", ...)`
     `("function", line, column, name, body)`
     `("gap", line, column, text)`                                text that could not be read
+    `("directive", line, column, sign, words)`                   `#SBATCH --export=NONE`: before the first command of a
+        script, for the scheduler that runs it; `sign` is "SBATCH", "PBS", "BSUB", "FLUX"; nothing is expanded in it
+    A condition of a template (`{% if x %}`) is an "if" whose condition is a "test" with that text and no words.
 """
 
 from __future__ import annotations

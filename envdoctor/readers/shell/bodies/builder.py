@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.core.operations import NOTHING, Body, Operation, Word
 from envdoctor.core.regexes import regex
+from envdoctor.readers.shell.bodies import templates
 from envdoctor.readers.shell.bodies.text import BodyText
 from envdoctor.readers.shell.bodies.words import DEEPEST, WordParts, simple_word
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Reread = Callable[[int, int], "Body | None"]
 """The body of a span that the parser did not see as shell (a command in a here-document)."""
 LONGEST_GAP = 200
+MOST_OPERATIONS = 50_000
+"""Of one text; a script of 100 KB has some 3,000."""
 _BACKGROUND = regex(r"[ \t]*&(?![&>])")
 _SILENT = frozenset((
     "comment", "heredoc_body", "heredoc_start", "heredoc_end", "heredoc_content", "file_descriptor", "word",
@@ -32,7 +35,10 @@ _SILENT = frozenset((
 class BodyBuilder:
     """The operations of one text. `tolerant`: what is misread stays so; `recovered`: inside a line read for itself."""
 
-    __slots__ = ("coprocesses", "deadline", "handlers", "recovered", "reread", "shape", "source", "text", "tolerant")
+    __slots__ = (
+        "conditions", "coprocesses", "deadline", "handlers", "left", "recovered", "reread", "shape", "source", "text",
+        "tolerant",
+    )  # fmt: skip
 
     def __init__(
         self, text: BodyText, handlers: Mapping[str, Handler], reread: Reread, coprocesses: frozenset[int],
@@ -47,24 +53,49 @@ class BodyBuilder:
         self.deadline = deadline
         self.tolerant = tolerant
         self.recovered = False
+        self.left = MOST_OPERATIONS
+        self.conditions = 0
+        """How many conditions of templates are around the statements that are read."""
 
     def statements(self, nodes: Iterable[Node]) -> Body:
         """The operations of nodes that stand one after another."""
+        if self.text.conditions is not None:
+            return self._conditioned(nodes)
         out: list[Operation] = []
         for node in nodes:
-            before = len(out)
-            self.state(node, out)
-            if before < len(out) and (
-                _BACKGROUND.match(self.source, node.end_byte)
-                or (self.coprocesses and node.start_byte in self.coprocesses)
-            ):
-                out[before:] = [("background", *self.text.point(node.start_byte), tuple(out[before:]))]
+            self._statement(node, out)
         return tuple(out)
+
+    def _statement(self, node: Node, out: list[Operation]) -> None:
+        before = len(out)
+        self.state(node, out)
+        if before < len(out) and (
+            _BACKGROUND.match(self.source, node.end_byte) or (self.coprocesses and node.start_byte in self.coprocesses)
+        ):
+            out[before:] = [("background", *self.text.point(node.start_byte), tuple(out[before:]))]
+
+    def _conditioned(self, nodes: Iterable[Node]) -> Body:
+        """The operations of nodes some of which stand under conditions of a template."""
+        stated: list[templates.Stated] = []
+        conditions, outer = self.text.conditions or templates.Conditions([]), self.conditions
+        for node in nodes:
+            around = conditions.around(node.start_byte)[outer:]
+            self.conditions = outer + len(around)
+            out: list[Operation] = []
+            self._statement(node, out)
+            if out:
+                stated.append((around, tuple(out)))
+        self.conditions = outer
+        return templates.conditioned(stated)
 
     def state(self, node: Node, out: list[Operation]) -> None:
         """Add what a node says."""
         handler = self.handlers.get(node.type)
-        if handler is not None:
+        self.left -= 1
+        if self.left <= 0:
+            if self.left == 0:
+                out.append(self.gap(node.start_byte, node.end_byte))
+        elif handler is not None:
             handler(self, node, out)
         elif node.type not in _SILENT:
             out.append(self.gap(node.start_byte, node.end_byte))
@@ -101,9 +132,10 @@ class BodyBuilder:
         """The word at a span; commands inside it are looked for in `node`."""
         return simple_word(self.text, start, end) or WordParts(self.text, start, end, self.commands, node).word()
 
-    def document(self, start: int, end: int) -> Word:
-        """The text of a here-document whose delimiter is not quoted."""
-        return WordParts(self.text, start, end, self.commands, None, mode="document").word()
+    def document(self, start: int, end: int, literal: bool) -> Word:
+        """The text of a here-document; with a quoted delimiter it is literal."""
+        mode = "literal" if literal else "document"
+        return WordParts(self.text, start, end, self.commands, None, mode=mode).word()
 
     def commands(self, start: int, end: int, node: Node | None) -> Body | None:
         """The body of `$(...)` or backquotes at a span."""

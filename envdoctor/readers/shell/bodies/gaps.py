@@ -25,10 +25,13 @@ _CLOSING = regex(r"\s*(?:fi|done|esac|else|then|do|\}|\)|;;)\s*(?:[;&|>].*|\\|#.
 
 
 def error(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
-    """An error of the parser."""
+    """An error of the parser: what is whole in it is kept, and where nothing smaller is marked, the whole is a gap."""
     whole = [child for child in node.named_children if child.type in STATEMENTS and not child.has_error]
-    out.append(builder.gap(node.start_byte, _line_end(builder.source, node.start_byte, node.end_byte)))
+    before = len(out)
     if builder.recovered:
+        gap = builder.gap(node.start_byte, _line_end(builder.source, node.start_byte, node.end_byte))
+        if not any(operation[:2] == gap[:2] for operation in out):
+            out.append(gap)
         out += builder.nested(whole)
         return
     builder.recovered = True
@@ -39,6 +42,9 @@ def error(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
         at = max(at, child.end_byte)
     lines(builder, at, node.end_byte, out)
     builder.recovered = False
+    if not any(operation[0] == "gap" for operation in out[before:]):
+        gap = builder.gap(node.start_byte, _line_end(builder.source, node.start_byte, node.end_byte))
+        out.insert(before, gap)
 
 
 def lines(builder: BodyBuilder, start: int, end: int, out: list[Operation]) -> None:

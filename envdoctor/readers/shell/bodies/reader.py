@@ -11,6 +11,7 @@ from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shell.bodies import compound, gaps, simple
 from envdoctor.readers.shell.bodies.builder import BodyBuilder, Handler
+from envdoctor.readers.shell.bodies.headers import directives
 from envdoctor.readers.shell.bodies.text import BodyText
 from envdoctor.readers.shell.reader import LARGEST, MOST_REPAIRS
 from envdoctor.readers.shell.syntax import parse as shell_parse
@@ -90,7 +91,8 @@ def _body(source: Source, depth: int, budget: list[int]) -> Body:
         root = tree.root_node
         try:
             built = builder(attempt == MOST_REPAIRS - 1)
-            return built.nested([root] if root.type == "ERROR" else root.named_children)
+            inside = built.nested([root] if root.type == "ERROR" else root.named_children)
+            return (*directives(built.text), *inside)
         except repair.MisreadError:
             masked.data = repair.with_line_ends(source.text, masked.data, tree)
     return _by_lines(builder(True))
@@ -108,7 +110,7 @@ def _parsed(masked: MaskedScript, deadline: float) -> Tree | None:
 def _by_lines(builder: BodyBuilder) -> Body:
     """The operations of a script that takes the parser too long as a whole."""
     builder.recovered = True
-    out: list[Operation] = [builder.gap(0, 0)]
+    out: list[Operation] = [*directives(builder.text), ("gap", *builder.text.point(0), "not readable as a whole")]
     builder.deadline = time.monotonic() + shell_parse.LONGEST
     gaps.lines(builder, 0, len(builder.source), out)
     return tuple(out)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Span = tuple[int, int]
+MOST_WORDS = 20_000
+"""Of one command."""
 _TEXT = r"[\w./:+~@%^,=*?\[\]-]+"
 _COMMAND = regex(
     rf"(?!\w*(?:\[[^\]]*\])?\+?=){_TEXT}(?:[ \t]+(?:{_TEXT}|\"[^\"\\$`<{{\n]*\"|'[^'<{{\n]*'"
@@ -26,6 +28,7 @@ _COMMAND = regex(
 """A command whose words are plainly told apart by blanks: most are."""
 _WORD = regex(r"\"[^\"]*\"|'[^']*'|[^\s]+")
 _ASSIGNMENT = regex(r"([A-Za-z_]\w*)(?:\[([^\]\n]{0,200})\])?(\+?=)", re.ASCII)
+_ELEMENT = regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
 _EXPORT = regex(r"export[ \t]+(?=[A-Za-z_]\w*\+?=(?:[^\s\"'`$\\()]+|\"[^\"\\`$]*\"|'[^']*')\Z)", re.ASCII)
 _FLAGS = regex(r"([-+])([A-Za-z]+)")
 _QUOTED_DELIMITER = regex(r"[\"'\\]")
@@ -35,11 +38,20 @@ _TESTS = ("test", "[")
 def assignment(builder: BodyBuilder, start: int, end: int, node: Node) -> Operation:
     """`NAME=VALUE`, `NAME[i]=VALUE`, `NAME+=(...)` at a span; a gap where the name is no name."""
     match = _ASSIGNMENT.match(builder.source, start, end)
-    if match is None:
+    name, subscript, sign, at = (
+        (match[1], match[2] or "", match[3], match.end()) if match else _subscripted(builder, node)
+    )
+    if not name:
         return builder.gap(start, end)
-    at = match.end()
     value = _array(builder, node, at) if builder.source.startswith("(", at) else builder.word(at, end, node)
-    return ("assign", *builder.text.point(start), match[1], match[2] or "", match[3], value)
+    return ("assign", *builder.text.point(start), name, subscript, sign, value)
+
+
+def _subscripted(builder: BodyBuilder, node: Node) -> tuple[str, str, str, int]:
+    """Name, subscript, sign and end of the sign of `A["${B[$k]}"]=1`, whose subscript holds brackets again."""
+    sign = next((child for child in node.children if child.type in ("=", "+=")), None)
+    match = _ELEMENT.fullmatch(builder.source, node.start_byte, sign.start_byte) if sign is not None else None
+    return (match[1], match[2], sign.type, sign.end_byte) if match and sign is not None else ("", "", "", 0)
 
 
 def _array(builder: BodyBuilder, node: Node, at: int) -> tuple[object, ...]:
@@ -91,7 +103,8 @@ def declared(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
         if options and (match := _FLAGS.fullmatch(text)):
             flags += [letter if match[1] == "-" else f"+{letter}" for letter in match[2]]
         elif children[first].type == "variable_assignment":
-            items.append(assignment(builder, first, last, children[first]))
+            item = assignment(builder, first, last, children[first])
+            items.append(item if item[0] == "assign" else builder.word(first, last, node))
         else:
             items.append(builder.word(first, last, node))
     name = builder.source[keyword.start_byte : keyword.end_byte]
@@ -144,7 +157,9 @@ def _called(
     redirects: tuple[Redirect, ...] = (),
 ) -> None:
     point = builder.text.point(span[0])
-    words = tuple([builder.word(start, end, node) for start, end in spans])
+    words = tuple([builder.word(start, end, node) for start, end in spans[:MOST_WORDS]])
+    if len(spans) > MOST_WORDS:
+        out.append(builder.gap(spans[MOST_WORDS][0], spans[-1][1]))
     if spans and builder.source[spans[0][0] : spans[0][1]] in _TESTS:
         text = builder.source[spans[1][0] : spans[-1][1]] if len(spans) > 1 else ""
         test: Operation = ("test", *point, text, words[1:])
@@ -235,6 +250,8 @@ def _file(builder: BodyBuilder, node: Node, extra: list[Span]) -> Iterator[Redir
     begin = node.start_byte + len(descriptor)
     first = spans[0][0] if spans else node.end_byte
     operator = builder.source[begin:first].strip()
+    if operator == "<" and builder.source.endswith("<<", 0, begin):
+        operator = "<<<"  # the grammar knows no here-string behind another redirection
     word = builder.word(*spans[0], node) if spans else builder.word(first, first)
     extra += spans[1:]
     yield (descriptor, operator, word)
@@ -251,18 +268,10 @@ def _document(builder: BodyBuilder, node: Node) -> Redirect:
         start = max(builder.source.rfind("\n", 0, body.start_byte) + 1, after)
         end = builder.source.rfind("\n", start, body.end_byte) + 1 or start if closing is not None else body.end_byte
     quoted = delimiter is not None and _QUOTED_DELIMITER.search(builder.source, delimiter.start_byte, after)
-    word = _literal(builder, start, end) if quoted else builder.document(start, end)
+    word = builder.document(start, end, literal=bool(quoted))
     descriptor = parts.get("file_descriptor")
     number = builder.source[descriptor.start_byte : descriptor.end_byte] if descriptor is not None else ""
     return (number, "<<", _without_tabs(word) if operator.type == "<<-" else word)
-
-
-def _literal(builder: BodyBuilder, start: int, end: int) -> Word:
-    text = builder.text
-    hole = text.hole_after(start, end)
-    if hole is None:
-        return (*text.point(start), *text.end(start, end), tuple(text.texts(start, end)) if start < end else ())
-    return builder.document(start, end)
 
 
 def _without_tabs(word: Word) -> Word:

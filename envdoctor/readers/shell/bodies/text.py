@@ -9,6 +9,7 @@ from envdoctor.core.operations import Part
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
 from envdoctor.readers.shared.embedded import MappedSource
+from envdoctor.readers.shell.bodies.templates import Conditions
 from envdoctor.readers.shell.syntax.mask import MaskedScript
 
 PYTHON_VALUE = "${_value_from_python_}"
@@ -21,7 +22,20 @@ _LINE = regex(r"[^\n]*\n?")
 class BodyText:
     """A text, its places, and its holes: (start, end, what is shown of it), in order."""
 
-    __slots__ = ("depth", "first", "holes", "last", "line", "mapped", "masked", "plain", "source", "starts", "text")
+    __slots__ = (
+        "conditions",
+        "depth",
+        "first",
+        "holes",
+        "last",
+        "line",
+        "mapped",
+        "masked",
+        "plain",
+        "source",
+        "starts",
+        "text",
+    )
 
     def __init__(self, source: Source, masked: MaskedScript, depth: int = 0) -> None:
         self.source = source
@@ -29,6 +43,7 @@ class BodyText:
         self.depth = depth
         """How many words and bodies of this text are open at the moment."""
         self.masked = masked
+        self.conditions = Conditions(masked.branches) if masked.branches else None
         self.mapped = isinstance(source, MappedSource)
         self.plain = source.anchors is None and not self.mapped
         self.starts = source.starts() if self.plain else []

@@ -59,7 +59,7 @@ def simple_word(text: BodyText, start: int, end: int) -> Word | None:
 
 
 class WordParts:
-    """Reads one word run by run. `mode` is "word", or "document" for the text of a here-document."""
+    """Reads one word run by run. `mode` is "word"; "document" or "literal" for a here-document."""
 
     __slots__ = ("at", "commands", "end", "mode", "node", "parts", "pending", "quoted", "start", "text")
 
@@ -82,6 +82,9 @@ class WordParts:
     def read(self) -> tuple[Part, ...]:
         """The parts."""
         source = self.text.text
+        if self.mode == "literal":
+            self._raw(self.start, self.end)
+            self.at = self.end
         while self.at < self.end:
             hole = self.text.hole_after(self.at, self.end) if self.text.holes else None
             if hole is not None and hole[0] <= self.at:
