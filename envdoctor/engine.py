@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from envdoctor.analysis.project import Project
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import FileContext, UnitContext
+from envdoctor.checks.context import FileContext, LaunchContext
 from envdoctor.checks.shared import Shared
 from envdoctor.core.decoding import line_of
 from envdoctor.core.facts import FileFacts, Problem
@@ -142,7 +142,7 @@ class Engine:
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
         with self.internal.guard(self.project.files.name, "judging launches"):
-            found += self._judge_units(read)
+            found += self._judge_launches(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
         read += self._met(found, read)
@@ -192,25 +192,32 @@ class Engine:
         words = [word for words in self.ignores.fitting(finding.place.path) for word in words]
         return bool(words) and not selected([self.rulebook.named(finding.name)], (), words)
 
-    def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
-        """Findings of the rules that look at launch units, in the files that are reported on."""
+    def _judge_launches(self, read: Sequence[FileFacts]) -> list[Finding]:
+        """Findings of the rules that look at launches, in the files that are reported on."""
         rules = [rule for rule in self.rules if checks.codes_of(rule, checks.LAUNCH_TOPICS)]
         if not rules or not read:
             return []
-        from envdoctor.analysis.process.build import build
+        context = self._launches(read)
+        reported = {facts.path for facts in read}
+        found: list[Finding] = []
+        for rule in self.watch(rules, "judging launches"):
+            with self.internal.guard(self.project.files.name, f"judging its launches by {rule.name}"):
+                found += checks.in_launches(rule, context)
+        return [f for f in found if f.place.path in reported]
+
+    def _launches(self, read: Sequence[FileFacts]) -> LaunchContext:
+        """What all processes see that the project starts."""
+        from envdoctor.analysis.process.walk import walk
+        from envdoctor.analysis.python.programs import Programs
         from envdoctor.knowledge.launchers import load_launchers
 
-        reported = {facts.path for facts in read}
-        built = build(self.project, read, self.catalog.variable)
-        found: list[Finding] = []
-        for unit in self.watch(built, "judging launches"):
-            level = self.level_of(unit.path)
-            target = self._target(unit.path)
-            context = UnitContext(unit, built, target, self._shared, load_launchers(), level)
-            for rule in rules:
-                with self.internal.guard(unit.path, f"judging its launches by {rule.name}"):
-                    found += checks.in_unit(rule, context)
-        return [f for f in found if f.place.path in reported]
+        walked = walk(self.project, read, self.catalog.variable)
+        files = {facts.path: facts for facts in (*read, *walked.files)}
+        programs = Programs(self.project, self.catalog.variable)
+        return LaunchContext(
+            walked, files, self._shared, load_launchers(), self._target, self.level_of, self.project.files.text,
+            programs.of,
+        )  # fmt: skip
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""

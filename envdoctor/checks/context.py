@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from envdoctor.core.facts import FileFacts, Observation, Setting
@@ -10,11 +11,25 @@ from envdoctor.core.records import dataclass
 from envdoctor.core.target import Target
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.process.model import Unit
+    from envdoctor.analysis.process.interpreter.records import RankStart, Walked
+    from envdoctor.analysis.process.journeys import Journey
+    from envdoctor.analysis.python.program import Step
     from envdoctor.analysis.python.timeline import EntryPoints
     from envdoctor.checks.shared import Shared
     from envdoctor.knowledge.catalog.model import Catalog
     from envdoctor.knowledge.launchers import Launchers
+
+
+def _auto(_: str) -> str:
+    return "auto"
+
+
+def _no_text(_: str) -> str:
+    return ""
+
+
+def _no_steps(_: FileFacts) -> Sequence[Sequence[Step]]:
+    return ()
 
 
 class _WithShared:
@@ -48,19 +63,54 @@ class FileContext(_WithShared):
     level: str = "auto"
 
 
-@dataclass(slots=True)
-class UnitContext(_WithShared):
-    """What a check of launch units may look at: one unit, all units of the scan, and what is known.
+class LaunchContext(_WithShared):
+    """What a check of launches may look at: all that the walk over a project told, the facts of its files, what is known.
 
-    `level` is what the configuration asks for.
+    `target_of` and `level_of` give the target and the level that a path is judged against, `text_of` the text of a file,
+    `steps_of` what a program does in order, where it writes into its environment.
     """
 
-    unit: Unit
-    units: Sequence[Unit]
-    target: Target
-    shared: Shared
-    launchers: Launchers
-    level: str = "auto"
+    def __init__(
+        self,
+        walked: Walked,
+        files: Mapping[str, FileFacts],
+        shared: Shared,
+        launchers: Launchers,
+        target_of: Callable[[str], Target],
+        level_of: Callable[[str], str] = _auto,
+        text_of: Callable[[str], str] = _no_text,
+        steps_of: Callable[[FileFacts], Sequence[Sequence[Step]]] = _no_steps,
+    ) -> None:
+        self.walked = walked
+        self.files = files
+        self.shared = shared
+        self.launchers = launchers
+        self.target_of = target_of
+        self.level_of = level_of
+        self.text = text_of
+        self.steps_of = steps_of
+
+    @property
+    def starts(self) -> Sequence[RankStart]:
+        """All rank starts of the project."""
+        return self.walked.starts
+
+    @cached_property
+    def journeys(self) -> Sequence[Journey]:
+        """What became of each value that somebody wrote."""
+        from envdoctor.analysis.process.journeys import journeys
+
+        return journeys(self.walked.starts)
+
+    @cached_property
+    def settings(self) -> Mapping[tuple[str, int, int, str], Setting]:
+        """The settings of all files by the place of their name: path, line, column, name."""
+        found: dict[tuple[str, int, int, str], Setting] = {}
+        for facts in self.files.values():
+            for setting in facts.settings:
+                place = setting.name_place or setting.place
+                found.setdefault((place.path, place.line, place.column, setting.name), setting)
+        return found
 
 
 def judged(settings: list[Setting]) -> Iterator[Setting]:

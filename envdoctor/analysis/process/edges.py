@@ -137,6 +137,7 @@ class Crossing(Generic[L]):
     fixed_at: str = ""
     expand: str = "here"
     daemon: str = ""
+    begins: bool = False
     unknown: str = ""
     remote: bool | None = False
     says: str = ""
@@ -161,7 +162,7 @@ class Crossing(Generic[L]):
             return False
         if self.start == "caller" or any(_names(kept, name) for kept in self.keeps):
             return True
-        return None if self.start == "daemon" else False
+        return None if self.start == "daemon" and self.begins else False
 
 
 def _names(pattern: str, name: str) -> bool:
@@ -228,7 +229,7 @@ class _Crossing(Generic[L]):
             self._unknown(OPAQUE)
 
     def _judge_flags(self) -> None:
-        self.result.mistaken += _mistaken(self.edge, self.flags)
+        self.result.mistaken += [*_mistaken(self.edge, self.flags), *_before_operand(self.edge, self.segment)]
         if self.result.remote is None and any(step.where for step in self.edge.steps):
             self._unknown("whether other hosts take part is not known")
 
@@ -356,7 +357,8 @@ class _Crossing(Generic[L]):
             self.result.reads.append(
                 EnvironmentFile(word.text, word, step.grammar, step.wins, argument.flag, step.maybe)
             )
-            if not word.known or not self.around.lines_of(word.text):
+            matters = step.wins == "over" or self.result.start != "caller"
+            if matters and (not word.known or not self.around.lines_of(word.text)):
                 self._unknown(f"what {word.text} holds is not known")
 
 
@@ -371,6 +373,7 @@ def _depends_on_flags(edge: LaunchEdge) -> bool:
         return True
     return any(
         step.verb in _DEPENDS and (step.if_flags or step.unless or step.give or step.listed or step.read_flag)
+        and not (step.read_flag and step.wins == "under")
         for step in edge.steps
     )
 
@@ -422,6 +425,15 @@ def _mistaken(edge: LaunchEdge, flags: CommandFlags[L]) -> Iterator[MistakenFlag
         for piece in pieces(LauncherArgument("names", (word,), flag=flag)):
             if pair := piece.assignment():
                 yield MistakenFlag("value", flag, pair[0].text, piece)
+
+
+def _before_operand(edge: LaunchEdge, segment: CommandSegment[L]) -> Iterator[MistakenFlag[L]]:
+    """A flag that takes no value, with NAME=VALUE behind it: `apptainer exec -e A=1 image.sif`."""
+    first = segment.operands[0] if segment.operands else None
+    if first is not None and first.assignment() and _PAIR.match(first.text):
+        for flag, does in edge.mistaken.items():
+            if flag in segment.flags.values and flag not in segment.flags.words:
+                yield MistakenFlag("no-variable", flag, first.text.partition("=")[0], first, does)
 
 
 def _uses(flags: CommandFlags[L], wanted: Iterable[str]) -> Iterator[tuple[str, L]]:

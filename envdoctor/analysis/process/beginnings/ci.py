@@ -108,14 +108,23 @@ def _gitlab(jobs: Jobs, scripts: Sequence[Script]) -> list[Root]:
         if bodies[name] and not (name in taken and name.startswith(".")):
             last[name] = len(found)
             found.append(_gitlab_job(jobs, name, bodies[name], shared))
-    for script in scripts:
-        if script.scope.kind == "subshell":
-            job = job_of(script.scope)
-            bases = _bases(jobs.outline, job)[::-1]
-            found.append(jobs.root(script, f"{job}/after_script", last.get(job, -1), *bases))
-    if shared and not any(root.script and root.script.scope.kind == "container" for root in found):
+    found += [_after(jobs, s, last) for s in scripts if s.scope.kind != "container" and s.scope != Scope()]
+    if shared and not any(_begins_with(root.script, shared[0]) for root in found):
         found.append(jobs.root(_all(shared), "before_script", -1))
     return found
+
+
+def _begins_with(script: Script | None, first: Script) -> bool:
+    return script is not None and script.body[: len(first.body)] == first.body
+
+
+def _after(jobs: Jobs, script: Script, last: dict[str, int]) -> Root:
+    """`after_script` of a job, and files that one writes."""
+    job = job_of(script.scope)
+    if script.scope.kind != "subshell":
+        return jobs.root(script, script.scope.name, -1)._replace(kind="script", settings=(), exact=False)
+    bases = _bases(jobs.outline, job)[::-1]
+    return jobs.root(script, f"{job}/after_script", last.get(job, -1), *bases)
 
 
 def _gitlab_job(jobs: Jobs, name: str, bodies: list[Script], shared: list[Script]) -> Root:

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
-from envdoctor.analysis.process.model import Fact, Step
-from envdoctor.core.facts import Branch, Call, Definition, FileFacts, Inclusion, Scope
+from envdoctor.core.facts import Branch, Call, Definition, FileFacts, Inclusion, Launch, Scope, Setting, Use
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
+
+Fact = Setting | Use | Launch | Inclusion | Call
+
+
+class Step(NamedTuple):
+    """One fact on the way of a program, with the scope and the conditions under which it happens."""
+
+    fact: Fact
+    path: str
+    scope: Scope
+    branch: tuple[Branch, ...]
+
 
 _RETURN = regex(r"\s+return\b")
 _SKIPPING = regex(r"\b(?:and|or|lambda|else)\b(?!\s*:)")
