@@ -26,7 +26,11 @@ _CLOSING = regex(r"\s*(?:fi|done|esac|else|then|do|\}|\)|;;)\s*(?:[;&|>].*|\\|#.
 
 def error(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     """An error of the parser: what is whole in it is kept, and where nothing smaller is marked, the whole is a gap."""
-    whole = [child for child in node.named_children if child.type in STATEMENTS and not child.has_error]
+    whole = [
+        child
+        for child in node.named_children
+        if child.type in STATEMENTS and not child.has_error and not builder.source.startswith("(", child.end_byte)
+    ]
     before = len(out)
     if builder.recovered:
         gap = builder.gap(node.start_byte, _line_end(builder.source, node.start_byte, node.end_byte))

@@ -33,6 +33,8 @@ _EXPORT = regex(r"export[ \t]+(?=[A-Za-z_]\w*\+?=(?:[^\s\"'`$\\()]+|\"[^\"\\`$]*
 _FLAGS = regex(r"([-+])([A-Za-z]+)")
 _QUOTED_DELIMITER = regex(r"[\"'\\]")
 _TESTS = ("test", "[")
+_RESERVED = frozenset(("fi", "done", "esac", "then", "else", "elif", "do", "}"))
+"""Words that are no commands: what they belong to could not be read."""
 
 
 def assignment(builder: BodyBuilder, start: int, end: int, node: Node) -> Operation:
@@ -134,6 +136,7 @@ def command(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     if not builder.tolerant:
         repair.check(builder.source, children)
     parts = parts_of(children)
+    parts.words = [span for span in parts.words if span[0] < span[1]]  # a word that is missing has no width
     prefix = [(child.start_byte, child.end_byte, child) for child in parts.prefix]
     if prefix and parts.words and prefix[-1][1] == parts.words[0][0]:
         prefix[-1] = prefix[-1][0], parts.words.pop(0)[1], prefix[-1][2]
@@ -160,7 +163,11 @@ def _called(
     words = tuple([builder.word(start, end, node) for start, end in spans[:MOST_WORDS]])
     if len(spans) > MOST_WORDS:
         out.append(builder.gap(spans[MOST_WORDS][0], spans[-1][1]))
-    if spans and builder.source[spans[0][0] : spans[0][1]] in _TESTS:
+    name = builder.source[spans[0][0] : spans[0][1]] if spans else ""
+    if name in _RESERVED:
+        out.append(builder.gap(*span))
+        return
+    if name in _TESTS:
         text = builder.source[spans[1][0] : spans[-1][1]] if len(spans) > 1 else ""
         test: Operation = ("test", *point, text, words[1:])
         out.append(chains.redirected(test, redirects) if redirects else test)
