@@ -27,6 +27,8 @@ _SHELL_FLAG = regex(
 """The shell in `["bash", "-c", ...]`, before the text that it runs."""
 LOOK_BACK = 120
 """Characters before a text in which the shell stands that runs it."""
+_WITHOUT_SHELL = ("ini",)
+"""Kinds whose commands are split and run by a service manager."""
 _STAND_INS = ("docker run ", "mpirun ")
 """Put before options by readers that know only the options: no such command is run."""
 
@@ -36,7 +38,9 @@ def scripts_of(source: Source, kind: str) -> list[Script]:
     if kind == "shell" and not _CSH.match(source.text):
         return [Script(body(source), shell=program_of(source.text) or "sh")]
     found: list[ShellText] = _noting(source, kind).scripts
-    return [Script(body(text.source), text.scope, text.branch, text.order, _shell_of(text.source)) for text in found]
+    return [
+        Script(body(text.source), text.scope, text.branch, text.order, _shell_of(text.source, kind)) for text in found
+    ]
 
 
 def _noting(source: Source, kind: str) -> FileFacts:
@@ -60,24 +64,31 @@ def program_of(text: str) -> str:
     return match[1] if match else ""
 
 
-def _shell_of(source: Source) -> str:
-    """The shell that runs an embedded text; empty where nobody gives it to a shell."""
+def _shell_of(source: Source, kind: str) -> str:
+    """The shell that runs a text embedded in a file of a kind; empty where nobody gives it to a shell."""
     if named := program_of(source.text):
         return named
+    if kind in _WITHOUT_SHELL:
+        return ""
     if not isinstance(source, MappedSource) or not source.offsets:
         return "sh"
-    if _is_list(source.text, source.offsets):
-        return ""
     start = source.offsets[0]
     match = _SHELL_FLAG.search(source.origin.text[max(0, start - LOOK_BACK) : start])
-    return match[1] if match and match[1] in SHELLS else "sh"
+    if match and match[1] in SHELLS:
+        return match[1]
+    return "" if _is_list(source.text, source.offsets) else "sh"
 
 
 def _is_list(text: str, offsets: Sequence[int]) -> bool:
-    """Whether a text was made of a list of words: the blanks between them and the quotes around them have no place of
-    their own (`shared.command_words`)."""
-    quoted = text[0] in "\"'" and len(offsets) > 1 and offsets[0] == offsets[1]
-    return quoted or any(char == " " and at and offsets[at] == offsets[at - 1] for at, char in enumerate(text))
+    """Whether a text was made of a list of words.
+
+    The blanks between them and the quotes around them have no place of their own (`shared.command_words`); a single
+    word says nothing, and no shell would make another one of it.
+    """
+    if len(text) > 1 and text[0] in "\"'" and offsets[0] == offsets[1]:
+        return True
+    blanks = [at for at, char in enumerate(text) if char.isspace()]
+    return not blanks or any(at and text[at] == " " and offsets[at] == offsets[at - 1] for at in blanks)
 
 
 def _is_stand_in(source: Source) -> bool:
