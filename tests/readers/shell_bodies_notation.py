@@ -27,7 +27,8 @@ def operation(found: Operation) -> str:
 def part(found: Part) -> str:
     kind, *rest, line, column = found
     if kind == "text":
-        return f"{rest[0]!r:.60}".replace("'", "") + f" {line}:{column}"
+        text = rest[0].replace("\n", "\\n").replace("\t", "\\t")
+        return (f"'{text}'" if "$" in text else text) + f" {line}:{column}"
     if kind == "unknown":
         return f"?{rest[0]} {line}:{column}"
     quote = '"' * rest[-1]

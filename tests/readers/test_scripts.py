@@ -51,7 +51,7 @@ def test_instructions_of_a_dockerfile() -> None:
     assert [shown(script.body) for script in found] == [
         "and 3:45 {declare 3:34 export assign 3:41 A=[1 3:43]} {call 5:5-6:6 [./b.sh 5:5] "
         '["$C" 5:13 5:12-5:16] [--d 6:3]}',
-        "call 7:7-7:35 [torchrun 7:7] [a b.py 7:19] [--x=$Y 7:29]",
+        "call 7:7-7:35 [torchrun 7:7] [a b.py 7:19] ['--x=$Y' 7:29]",
         "call 8:33-8:42 [exec 8:33] [a 8:38] [$B 8:40 8:40-8:42]",
         "call 9:14-9:22 [./one.sh 9:14]",
         "call 10:5-10:11 [run 10:5] [me 10:9]",
@@ -97,9 +97,9 @@ def test_steps_of_a_workflow() -> None:
         "declare 20:22 export assign 20:29 A=[1 20:31]; call 20:34-20:35 [b 20:34]",
     ]
     settings = registry.read(Source(".github/workflows/x.yml", WORKFLOW), "yaml").settings
-    orders = {setting.name: setting.order for setting in settings}
+    orders = {setting.name: setting.order for setting in reversed(settings)}
     assert orders["E"] < found[0].order <= orders["A"] < orders["F"] < found[1].order <= orders["B"]
-    assert [script.scope.name for script in found[:2]] == ["jobs.a.steps.0", "jobs.a.steps.1"]
+    assert [script.scope.name for script in found[:2]] == ["a/step at line 7", "a/step at line 11"]
 
 
 def test_commands_of_manifests() -> None:
@@ -120,12 +120,12 @@ spec:
 """
     assert bodies(pod, "yaml") == [
         "declare 9:7 export assign 9:14 A=[1 9:16]; call 10:7-10:17 [torchrun 10:7] [x 10:16]",
-        "call 12:15-13:24 [torchrun 12:15] [--x 13:13] [y $z 13:20]",
+        "call 12:15-13:24 [torchrun 12:15] [--x 13:13] ['y $z' 13:20]",
     ]
     assert [(script.shell, script.scope.name) for script in scripts(pod, "yaml")] == [("sh", "c"), ("", "d")]
     compose = "services:\n  a:\n    image: x\n    command: bash -c 'run $$A b'\n"
     assert bodies(compose, "yaml", "compose.yaml") == [
-        "call 4:14-4:33 [bash 4:14] [-c 4:19] [run $ 4:23, A b 4:29 4:22-4:33]"
+        "call 4:14-4:33 [bash 4:14] [-c 4:19] ['run $' 4:23, A b 4:29 4:22-4:33]"
     ]
 
 
