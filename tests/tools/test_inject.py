@@ -109,6 +109,8 @@ def test_launches_in_every_shape(text: str, launcher: str, shape: str) -> None:
         "x; torchrun t.py\n",
         "torchrun convert_checkpoint.py\n",
         "python serve.py\n",
+        "deepspeed --num_gpus 1 t.py\n",
+        "torchrun --nnodes=1 --nproc-per-node=1 t.py\n",
         'CMD="torchrun a.py"\nCMD="torchrun b.py"\n$CMD\n',
     ],
 )
@@ -176,6 +178,8 @@ def test_no_name_is_given_that_the_project_has(tmp_path: Path) -> None:
         ("docker", "srun torchrun t.py\n"),
         ("left-out", "mpirun -np 8 python train.py\n"),
         ("left-out", "mpirun -np 8 -H localhost:8 python train.py\n"),
+        ("left-out", "#SBATCH -N 2\nmpirun -np 8 --hostfile hosts python train.py\n"),
+        ("left-out", "mpirun -np 8 -x A all_reduce_perf -f 2\n"),
         ("sudo/variable", "torchrun t.py --name 'a b'\n"),
         ("caller-none/made", TRAIN),
         ("one-node", TRAIN),
@@ -298,16 +302,23 @@ print(json.dumps({"findings": found}, indent=1))
 """
 
 
+def command_of(folder: Path) -> str:
+    return f"{sys.executable} {folder / 'stub.py'}"
+
+
 def test_a_found_and_a_missed_one_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "stub.py").write_text(STUB)
     checkout = tree(tmp_path / "all", a__run_sh=TRAIN, b__run_sh=TRAIN.replace("torchrun", "deepspeed"))
     before = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}
     record = tmp_path / "out.json"
     command = [str(checkout.parent), "--seed", "3", "--kinds", "unexported", "--json", str(record)]
-    assert main([*command, "--envdoctor", f"{sys.executable} {tmp_path / 'stub.py'}", "--work", str(tmp_path)]) == 0
+    assert main([*command, "--envdoctor", command_of(tmp_path), "--work", str(tmp_path)]) == 0
     rows = json.loads(record.read_text())
     assert sorted((row["path"], row["verdict"]) for row in rows) == [("a/run.sh", "found"), ("b/run.sh", "missed")]
     text = capsys.readouterr().out
+    again = [str(checkout.parent), "--again", str(record), "--work", str(tmp_path), "--envdoctor", command_of(tmp_path)]
+    assert main(again) == 0
+    assert capsys.readouterr().out == text
     assert [line.split()[-2:] for line in text.splitlines() if line.startswith("all ")] == [["1", "2"]]
     assert "owner+name:b/run.sh" in text.partition("Missed:")[2]
     assert before == {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}

@@ -8,14 +8,14 @@ import random
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from inject.draw import Drawn, places_of, spread
 from inject.edits import Planting
 from inject.kinds import CHAINS, Place, asked, kinds
 from inject.modules import PYTHON, Module, modules
-from inject.report import COUNTED, misses, others, record, table
+from inject.report import COUNTED, misses, others, planting_of, record, table
 from inject.trial import Copy, Outcome, tried
 
 NUMBER = 80
@@ -78,29 +78,35 @@ class Places:
 
 
 def run(arguments: argparse.Namespace) -> list[Outcome]:
-    """Every kind that is asked for."""
+    """Every kind that is asked for, or all plantings of an earlier run once more."""
     found = checkouts(arguments.folder)
-    wanted = asked(arguments.kinds, arguments.number)
-    places = Places(found, wanted)
-    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(dir=arguments.work) as work:
         copies = Copies(found[0].parent, Path(work), shlex.split(arguments.envdoctor))
-        for kind, number in wanted.items():
-            seed = f"{arguments.seed} {kind}"
-            if kind in PYTHON:
-                outcomes += planted(PYTHON[kind], spread(places.modules, seed), copies, seed, number)
-            else:
-                single = spread(places.called if kind in CHAINS else places.single, seed)
-                outcomes += planted(kinds()[kind], single, copies, seed, number)
-            print(f"{kind}: {len(outcomes)} tried", file=sys.stderr, flush=True)
-    return outcomes
+        if arguments.again:
+            rows = json.loads(arguments.again.read_text(encoding="utf-8"))
+            return [tried(copies.of(row["repository"]), planting_of(row)) for row in rows]
+        return list(drawn(found, asked(arguments.kinds, arguments.number), copies, arguments.seed))
+
+
+def drawn(found: Sequence[Path], wanted: Mapping[str, int], copies: Copies, seed: int) -> Iterator[Outcome]:
+    """So many faults of each kind, at places drawn by seed."""
+    places = Places(found, wanted)
+    for kind, number in wanted.items():
+        own = f"{seed} {kind}"
+        if kind in PYTHON:
+            outcomes = planted(PYTHON[kind], spread(places.modules, own), copies, own, number)
+        else:
+            single = spread(places.called if kind in CHAINS else places.single, own)
+            outcomes = planted(kinds()[kind], single, copies, own, number)
+        print(f"{kind}: {len(outcomes)} tried", file=sys.stderr, flush=True)
+        yield from outcomes
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Plant faults, and print how many of them the scan tells."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder of checkouts named owner+name, or one project")
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--kinds", default="", help=f"NAME[:NUMBER],NAME*,... (default: all): {', '.join([*kinds(), *PYTHON])}"
     )
@@ -108,6 +114,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--envdoctor", default=f"{sys.executable} -m envdoctor", help="the command to try")
     parser.add_argument("--work", type=Path, help="where copies are made; best on the file system of the checkouts")
     parser.add_argument("--json", type=Path, help="write every outcome to this file")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="try the plantings of such a file again")
     arguments = parser.parse_args(given)
     outcomes = run(arguments)
     if arguments.json:

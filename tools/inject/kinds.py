@@ -21,7 +21,8 @@ SUDO = "sudo "
 IMAGE = "docker run --rm --gpus all --network host nvcr.io/nvidia/pytorch:24.07-py3 "
 NOT_EXPORTED, NOT_FORWARDED, TOO_LATE, CONTRADICTORY = "ED301", "ED302", "ED303", "ED202"
 _ALL_EXPORTED = re.compile(r"^\s*set\s+(-\w*a|-o\s+allexport)|SLURM_EXPORT_ENV|SBATCH_EXPORT", re.MULTILINE)
-_ELSEWHERE = re.compile(r"(?<!\S)(--?hostfile|-machinefile|--machinefile|-f|-H|--host|-hosts)[ =](?!localhost|127\.)")
+_ELSEWHERE = re.compile(r"(?<!\S)(--?hostfile|--?machinefile|-H|--?host)[ =](?!localhost|127\.)")
+_BATCH = re.compile(r"^#(SBATCH|PBS|BSUB)\b", re.MULTILINE)
 _STARTS = re.compile(r"(bash|sh|source|\.|eval|sbatch|srun|python[\d.]*|torchrun|deepspeed|mpirun)$|.*\.sh$|\./|\$")
 INSIDE = {"torchrun", "accelerate", "deepspeed", "python"}
 """What is started within a container, and not from outside of it."""
@@ -75,11 +76,11 @@ def export_none(site: Site, setting: Setting) -> tuple[list[Edit], list[Edit], s
 
 
 def left_out(site: Site, setting: Setting) -> tuple[list[Edit], list[Edit], str] | None:
-    """A name that is missing in `mpirun -x`, where other hosts take part."""
+    """A name that is missing in `mpirun -x`, where other hosts take part and no batch system starts its daemons."""
     words = site.launch.words
     if not site.launch.launcher.startswith("mpi") or setting.own or not _ELSEWHERE.search(words):
         return None
-    if re.search(r"-genv|-env\b|-ppn\b|-envall", words):
+    if re.search(r"-genv|-env\b|-ppn\b|-envall", words) or _BATCH.search(site.script.text):
         return None
     before = _given(site, setting)
     return [*before, put(site.launch.flags, f" -x {setting.name}")], before, NOT_FORWARDED

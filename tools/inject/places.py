@@ -22,6 +22,8 @@ _RANKS = re.compile(
     r"|\b(all_reduce|all_gather|alltoall|reduce_scatter)_perf|nemo_\w+\.py|\bpython3?\s+\S*(main|bench)\w*\.py"
 )
 _NO_TRAINING = re.compile(r"(convert|prepare|preproc|postproc|process_|download|tokeniz|build_|quantiz)\S*\.(py|sh)\b")
+_ONE_RANK = re.compile(r"--(nproc[-_]per[-_]node|num[-_]gpus|num[-_]processes)[= ]\"?1\b")
+_NODES = re.compile(r"--(nnodes|num[-_]nodes|num[-_]machines)[= ](?!\"?1\b)")
 _ASKS = re.compile(r"^(--help|--version|--dry[-_]run)$")
 _REFERENCE = re.compile(r"^\"?\$\{?(\w+)(\[[@*]\])?\}?\"?$")
 _FRONT = {"exec", "time", "command"}
@@ -108,6 +110,8 @@ def launch_of(script: Script, command: Command) -> Launch | None:
         return None
     made = _plain(script, words) or _by_function(script, words) or _by_reference(script, command, words)
     if made is None or _WRAPPED.search(made[4]) or _NO_TRAINING.search(made[4]):
+        return None
+    if _ONE_RANK.search(made[4]) and not _NODES.search(made[4]):
         return None
     program, flags, launcher, shape, text = made
     statement = script.text.rfind("\n", 0, command.start) + 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from inject.edits import Planting
 from inject.trial import Outcome
 
 COUNTED = ("found", "missed")
@@ -37,6 +38,13 @@ def others(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{kind}: {', '.join(f'{rule} {number}' for rule, number in sorted(counts.items()))}"
 
 
+def planting_of(row: Mapping[str, Any]) -> Planting:
+    """The planting of a record."""
+    same = {key: row[key] for key in ("kind", "shape", "repository", "path", "line", "base", "fault")}
+    places = tuple((path, first, last) for path, first, last in row["places"])
+    return Planting(**same, name=row["variable"], rules=tuple(row["rules"]), places=places)
+
+
 def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Every fault that was not found, with what was changed and what is said of the variable instead."""
     for outcome in outcomes:
@@ -49,7 +57,7 @@ def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def record(outcome: Outcome) -> dict[str, Any]:
-    """An outcome for a file."""
+    """An outcome for a file, with all that is needed to try its planting again."""
     planting = outcome.planting
     return {
         "kind": planting.kind,
@@ -61,6 +69,9 @@ def record(outcome: Outcome) -> dict[str, Any]:
         "rules": list(planting.rules),
         "verdict": outcome.verdict,
         "changed": planting.changed(),
+        "places": planting.places,
+        "base": dict(planting.base),
+        "fault": dict(planting.fault),
         "said": list(outcome.said),
         "others": list(outcome.others),
     }
