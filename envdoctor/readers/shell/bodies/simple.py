@@ -115,7 +115,8 @@ def declared(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
 
 def unset(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     """`unset A B`, `unset -f f`."""
-    flags, words = "", []
+    flags = ""
+    words: list[Word] = []
     for start, end in touching(node.named_children):
         match = _FLAGS.fullmatch(builder.source, start, end)
         if match and not words:
