@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from envdoctor.analysis.project import Project
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import FileContext, LaunchContext
+from envdoctor.checks.context import FileContext, LaunchContexts, LaunchProject
 from envdoctor.checks.shared import Shared
 from envdoctor.core.decoding import line_of
 from envdoctor.core.facts import FileFacts, Problem
@@ -128,6 +128,8 @@ class Engine:
     """Rules that say nothing in some files."""
     watch: Watch = unwatched
     _shared: Shared = field(init=False)
+    _coverage: dict[str, Any] | None = field(init=False, default=None)
+    """How many launches were found and followed; None: no rule asked."""
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> ScanResult:
         """Read and judge `paths`; the rest of the project is context."""
@@ -197,16 +199,18 @@ class Engine:
         rules = [rule for rule in self.rules if checks.codes_of(rule, checks.LAUNCH_TOPICS)]
         if not rules or not read:
             return []
-        context = self._launches(read)
+        contexts = self._launches(read)
         reported = {facts.path for facts in read}
         found: list[Finding] = []
-        for rule in self.watch(rules, "judging launches"):
-            with self.internal.guard(self.project.files.name, f"judging its launches by {rule.name}"):
-                found += checks.in_launches(rule, context)
+        for path in self.watch(contexts.paths(), "judging launches"):
+            for rule in rules:
+                with self.internal.guard(path, f"judging its launches by {rule.name}"):
+                    found += checks.in_launches(rule, contexts.of(path))
         return [f for f in found if f.place.path in reported]
 
-    def _launches(self, read: Sequence[FileFacts]) -> LaunchContext:
+    def _launches(self, read: Sequence[FileFacts]) -> LaunchContexts:
         """What all processes see that the project starts."""
+        from envdoctor.analysis.process.show import coverage
         from envdoctor.analysis.process.walk import walk
         from envdoctor.analysis.python.programs import Programs
         from envdoctor.knowledge.launchers import load_launchers
@@ -214,9 +218,12 @@ class Engine:
         walked = walk(self.project, read, self.catalog.variable)
         files = {facts.path: facts for facts in (*read, *walked.files)}
         programs = Programs(self.project, self.catalog.variable)
-        return LaunchContext(
-            walked, files, self._shared, load_launchers(), self._target, self.level_of, self.project.files.text,
-            programs.of,
+        self._coverage = coverage(walked)
+        return LaunchContexts(
+            LaunchProject(
+                walked, files, self._shared, load_launchers(), self._target, self.level_of, self.project.files.text,
+                programs.of,
+            )
         )  # fmt: skip
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
@@ -269,6 +276,7 @@ class Engine:
         summary = {
             "files": count,
             **summed(shown),
+            **({"launches": self._coverage} if self._coverage is not None else {}),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
         return ScanResult(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)

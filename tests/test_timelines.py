@@ -15,7 +15,7 @@ from envdoctor.analysis.project import open_project
 from envdoctor.analysis.python import timeline as door
 from envdoctor.analysis.python.modules import Modules
 from envdoctor.analysis.python.timeline import EntryPoints, Timeline, only_rank_zero
-from envdoctor.core.branches import exclusive
+from envdoctor.core.facts import exclusive
 from envdoctor.core.facts import Branch
 from envdoctor.core.source import Source
 from envdoctor.readers import registry

@@ -6,6 +6,7 @@ node into facts; checks judge facts and never open a file.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from envdoctor.core.records import dataclass, field
@@ -243,3 +244,9 @@ class FileFacts:
     definitions: list[Definition] = field(default_factory=list)
     scripts: list[Any] = field(default_factory=list)
     """The shell texts in the file, only where `readers.scripts` asks for them."""
+
+
+def exclusive(one: Iterable[Branch], other: Iterable[Branch]) -> bool:
+    """Whether two facts can never both happen: one condition, different arms."""
+    arms = {branch.id: branch.arm for branch in one}
+    return bool(arms) and any(branch.id in arms and arms[branch.id] != branch.arm for branch in other)

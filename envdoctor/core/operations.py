@@ -1,8 +1,9 @@
 """What a script does, as plain tuples: the form in which readers hand bodies of commands to the process model.
 
 A body is a tuple of operations; an operation is a tuple whose first item says what it is, followed by the line and the
-column (both from 1) of the token that it stands at. They are kept as they are (`marshal`) and never packed into records:
-a project holds hundreds of thousands. All places are those of the file, however deep the text was embedded in it.
+column (both from 1) of the token that it stands at. They are kept as they are (`marshal`) and never packed into
+records: a project holds hundreds of thousands. All places are those of the file, however
+deep the text was embedded in it.
 
 Words
     `(line, column, end_line, end_column, parts)`; the end is exclusive. A part is one of
@@ -15,18 +16,18 @@ Words
     `("unknown", text, line, column)`          arithmetic, process substitution and all that is not followed
 
 Operations of a shell
-    `("assign", line, column, name, subscript, sign, value)`     sign is "=" or "+="; value is a word or `("array", words)`
-    `("declare", line, column, keyword, flags, items)`           export, declare, typeset, local, readonly; an item is an
-        "assign" or a word; flags are letters without their dash, in order, `+` before those that are taken away
+    `("assign", line, column, name, subscript, sign, value)`     sign is "=" or "+="; value: word or `("array", words)`
+    `("declare", line, column, keyword, flags, items)`           export, declare, typeset, local, readonly; an item is
+        an "assign" or a word; flags are letters without their dash, in order, `+` before those that are taken away
     `("unset", line, column, flags, words)`
     `("call", line, column, end_line, end_column, assigns, words, redirects)`
-        a simple command; a redirect is `(descriptor, operator, word)`: ">", ">>", "<", "<<" (a here-document whose text is
-        the word), "<<<"; the descriptor is "" where none is written
+        a simple command; a redirect is `(descriptor, operator, word)`: ">", ">>", "<", "<<" (a here-document whose text
+        is the word), "<<<"; the descriptor is "" where none is written
     `("redirected", line, column, redirects, body)`              a compound command with redirects
     `("and", line, column, left, right)`, `("or", ...)`, `("not", line, column, body)`; left and right are bodies
-    `("test", line, column, text, words)`                        `[ ... ]`, `[[ ... ]]`, `test ...` without their brackets;
+    `("test", line, column, text, words)`                        `[ ... ]`, `[[ ... ]]`, `test ...` without brackets;
         for `(( ... ))` there are no words
-    `("if", line, column, arms, otherwise)`                      an arm is `(condition, body)`; `otherwise` a body or None
+    `("if", line, column, arms, otherwise)`                      an arm: `(condition, body)`; `otherwise`: body or None
     `("case", line, column, word, arms)`                         an arm is `(patterns, body)`, patterns as written
     `("for", line, column, name, words, body)`                   words None: over the arguments; name "": a C style loop
     `("while", line, column, condition, body, until)`
@@ -58,7 +59,7 @@ class Script(NamedTuple):
     """A body and where in its file it stands: text of a shell in a manifest, an image or a program, or a whole script.
 
     `scope`, `branch` and `order` are those of facts: settings of the same file with that scope are there when it runs.
-    `shell` is the program that runs it as written ("bash", "sh"), empty for a list of words that nobody gives to a shell.
+    `shell` is the program that runs it as written ("bash", "sh"), empty for a list of words given to no shell.
     """
 
     body: Body

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from envdoctor.analysis.process.interpreter.records import RankStart, Walked, in_order
 from envdoctor.analysis.process.interpreter.state import Starter
+from envdoctor.analysis.process.results import RankStart, Walked, in_order
 from envdoctor.analysis.process.show import distinct
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
@@ -80,12 +80,11 @@ def _whole(facts: FileFacts, catalog: Catalog) -> dict[str, str]:
 def _parts(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, dict[str, str]]:
     launchers = load_launchers()
     given = [(starter, flag, value) for starter in one.chain for flag, value in options(own_words(starter)).items()]
-    sizes = {
-        f"{starter.name} {flag}": value for starter, flag, value in given if flag in launchers.sizes_of(starter.name)
-    }
-    others = {
-        f"{starter.name} {flag}": value for starter, flag, value in given if flag not in launchers.sizes_of(starter.name)
-    }
+    sizes: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for starter, flag, value in given:
+        kind = sizes if flag in launchers.sizes_of(starter.name) else others
+        kind[f"{starter.name} {flag}"] = value
     return {
         "setting": _reaching(one, walked, catalog),
         "ranks": sizes,
@@ -98,7 +97,9 @@ def _parts(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, dict[s
 def _reaching(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, str]:
     """Variables that ranks have, from the launch and from the program that it starts."""
     found = {
-        name: [a.text if a.kind == "literal" else "?" for a in in_order(slot) if a.kind != "unset" and a.exported != "no"]
+        name: [
+            a.text if a.kind == "literal" else "?" for a in in_order(slot) if a.kind != "unset" and a.exported != "no"
+        ]
         for name, slot in one.reaching().items()
         if any(a.origins for a in slot) or catalog.variable(name) is None
     }

@@ -221,7 +221,8 @@ class _Crossing(Generic[L]):
         self.list_text = ""
         self.lead = ""
         self.result: Crossing[L] = Crossing(
-            invocation.name, edge.kind, daemon=edge.daemon, remote=goes_elsewhere(edge, self.flags, around),
+            invocation.name, edge.kind, daemon=edge.daemon, begins=edge.begins,
+            remote=goes_elsewhere(edge, self.flags, around),
             says=edge.says, remedy=edge.remedy, sure=edge.sure, title=edge.title, evidence=edge.evidence,
         )  # fmt: skip
         self._judge_flags()
@@ -372,7 +373,8 @@ def _depends_on_flags(edge: LaunchEdge) -> bool:
     if edge.only_with or any(step.where for step in edge.steps):
         return True
     return any(
-        step.verb in _DEPENDS and (step.if_flags or step.unless or step.give or step.listed or step.read_flag)
+        step.verb in _DEPENDS
+        and (step.if_flags or step.unless or step.give or step.listed or step.read_flag)
         and not (step.read_flag and step.wins == "under")
         for step in edge.steps
     )

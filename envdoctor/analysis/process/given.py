@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.beginnings.root import Root
-from envdoctor.analysis.process.interpreter.records import Ended, RankStart, Walked
 from envdoctor.analysis.process.interpreter.slots import Alternative, Origin, Slot
+from envdoctor.analysis.process.results import EndedRoot, RankStart, Walked
 from envdoctor.core.facts import Setting
 
 
@@ -16,7 +16,7 @@ def of_process(settings: Sequence[Setting], is_rank: bool) -> Walked:
     visible = {setting.name: _slot(setting) for setting in settings}
     root = Root(place.path, "program", place.path, place.line, None)
     if not is_rank:
-        return Walked((), (), (), (), (Ended(root, visible),), ())
+        return Walked((), (), (), (), (EndedRoot(root, visible),), ())
     return Walked((RankStart(root, place, (), place.path, "", (), visible, {}, (), 0),), (), (), (), (), ())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envdoctor.analysis.process.interpreter.records import RankStart
 from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Origin, excludes
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.core.records import dataclass, field
 
 

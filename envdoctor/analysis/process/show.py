@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.analysis.process.interpreter.records import RankStart, Unfollowed, Walked, in_order
 from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Slot
+from envdoctor.analysis.process.results import RankStart, Unfollowed, Walked, in_order
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.facts import Place
 
@@ -155,7 +155,9 @@ def coverage_line(told: Mapping[str, Any]) -> str:
     """`launches 14: 11 followed to the ranks, 3 not (command unknown 1, image not in the tree 2)`."""
     missed = told["found"] - told["followed"]
     why = ", ".join(f"{reason} {count}" for reason, count in told["not_followed"].items())
-    return f"launches {told['found']}: {told['followed']} followed to the ranks" + (f", {missed} not ({why})" if missed else "")
+    return f"launches {told['found']}: {told['followed']} followed to the ranks" + (
+        f", {missed} not ({why})" if missed else ""
+    )
 
 
 def unknown_lines(walked: Walked) -> Iterator[str]:

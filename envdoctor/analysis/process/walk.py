@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.analysis.process.beginnings.root import Root
-from envdoctor.analysis.process.interpreter.records import Walked
+from envdoctor.analysis.process.interpreter.beginning import begin
+from envdoctor.analysis.process.interpreter.processes import start
 from envdoctor.analysis.process.interpreter.state import Shell
+from envdoctor.analysis.process.interpreter.statements import HANDLERS
 from envdoctor.analysis.process.interpreter.walker import Walker
+from envdoctor.analysis.process.results import Walked
 from envdoctor.analysis.process.roots import roots_of
 from envdoctor.analysis.project import Project
 from envdoctor.core.facts import FileFacts
@@ -30,7 +33,7 @@ class ProjectWalk:
 
     def __init__(self, project: Project, wanted: Callable[[str], Variable | None]) -> None:
         self.project = project
-        self.walker = Walker(project, load_launchers(), wanted, self.roots)
+        self.walker = Walker(project, load_launchers(), wanted, self.roots, HANDLERS, start)
         self._roots: dict[str, Sequence[Root]] = {}
 
     def roots(self, path: str) -> Sequence[Root]:
@@ -61,7 +64,7 @@ class ProjectWalk:
             facts = self.project.facts.whole(path)
             if facts is not None:
                 looked.setdefault(path, facts)
-        return self.walker.result()._replace(files=tuple(looked.values()))
+        return self.walker.notes.result(self.walker.operations)._replace(files=tuple(looked.values()))
 
     def _begin(self, path: str) -> None:
         ends: list[Shell | None] = []
@@ -70,7 +73,7 @@ class ProjectWalk:
             after: Shell | None = None
             with self.project.internal.guard(path, "following its launches"):
                 count = self.walker.count
-                after = self.walker.begin(root, before)
+                after = begin(self.walker, root, before)
                 if self.walker.count != count:
                     after = None  # what a step sets for its own launches was for these
             ends.append(after)

@@ -28,7 +28,7 @@ ABOVE = 4
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Commands of a file that are misread by whoever wrote them."""
-    for facts in context.files.values():
+    for facts in context.facts:
         text = context.text(facts.path) if facts.launches or "#SBATCH" in context.text(facts.path) else ""
         fetched: Launch | None = None
         for launch in facts.launches:
@@ -51,7 +51,9 @@ def _clock_cap(rule: Rule, launch: Launch, text: str, context: LaunchContext) ->
         _around(text, launch.place).replace("setperfdeterminism", "").replace("perf-determinism", "")
     )
     device = _REJECTS.search(text) if not _ACCEPTS.search(text) else None
-    rejected = device[0] if device else next((gpu for gpu in context.target_of(launch.place.path).gpus if gpu == "gfx950"), "")
+    rejected = (
+        device[0] if device else next((gpu for gpu in context.target_of(launch.place.path).gpus if gpu == "gfx950"), "")
+    )
     evidence = ("ROCm/rocm-systems#9398",)
     if wanted:
         message = "this caps the clock; it makes no result deterministic" + (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envdoctor.analysis.process.interpreter.records import RankStart
 from envdoctor.analysis.process.interpreter.slots import Origin
 from envdoctor.analysis.process.journeys import Journey
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.knowledge.catalog.model import Variable
@@ -28,12 +28,11 @@ def judged(name: str, context: LaunchContext, path: str) -> Variable | None:
 
 def setting_of(origin: Origin, context: LaunchContext) -> Setting | None:
     """What the file says at an origin: its value, its comment, its channel."""
-    place = origin.place
-    return context.settings.get((place.path, place.line, place.column, origin.name))
+    return context.setting_at(origin.place, origin.name)
 
 
 def is_plain(journey: Journey, context: LaunchContext) -> bool:
-    """Whether a value was plainly meant for ranks: real for the target, not empty, no default, not read by the project."""
+    """Whether a value was plainly meant for ranks: real for the target, not empty, and no default."""
     origin, value = journey.origin, journey.value
     if origin.default or (value.kind == "literal" and not value.text):
         return False

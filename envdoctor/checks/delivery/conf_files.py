@@ -20,7 +20,7 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """A conf file with the other vendor's name, in the tree or written by a script: never read here."""
     if any(s.name == "NCCL_CONF_FILE" for facts in context.files.values() for s in facts.settings):
         return
-    for facts in context.files.values():
+    for facts in context.facts:
         if any(setting.channel == "conf-file" for setting in facts.settings):
             yield from _in_file(rule, facts, context)
 

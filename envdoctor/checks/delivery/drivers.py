@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.analysis.process.interpreter.records import RankStart
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.programs import holds
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import LaunchContext
@@ -21,7 +21,7 @@ COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-c
 
 def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings of a program or script that those it starts do not get."""
-    for facts in context.files.values():
+    for facts in context.facts:
         if facts.kind == "python":
             yield from _driver_only(rule, facts, context)
         elif facts.kind == "shell":
@@ -42,7 +42,12 @@ def _driver_only(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterat
         if setting.channel != "python-environ" or setting.op not in GIVES or setting.guarded:
             continue
         in_worker = any(setting.scope.name == name or setting.scope.name.startswith(name + ".") for name in remote)
-        if in_worker or setting.name in given or setting.name in MASKS or judged(setting.name, context, facts.path) is None:
+        if (
+            in_worker
+            or setting.name in given
+            or setting.name in MASKS
+            or judged(setting.name, context, facts.path) is None
+        ):
             continue
         if _set_elsewhere(setting.name, facts.path, context):
             continue

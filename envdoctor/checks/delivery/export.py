@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from envdoctor.analysis.process.interpreter.records import RankStart
 from envdoctor.analysis.process.interpreter.slots import Loss
 from envdoctor.analysis.process.journeys import Journey
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import is_plain, is_used, judged, setting_of
 from envdoctor.checks.findings import finding, place_of
@@ -31,9 +31,7 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     yield from _cells(rule, context)
 
 
-def _finding(
-    rule: Rule, journey: Journey, lost: Sequence[tuple[RankStart, Loss]], context: LaunchContext
-) -> Finding:
+def _finding(rule: Rule, journey: Journey, lost: Sequence[tuple[RankStart, Loss]], context: LaunchContext) -> Finding:
     start, loss = lost[0]
     setting = setting_of(journey.origin, context)
     related = tuple(Related(one.place, "started without it", journey.name) for one, _ in _places(lost))
@@ -86,7 +84,8 @@ def _fix(setting: Setting | None) -> Fix | None:
 
 def _spaced(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """`export A = 1`: three words, of which the shell refuses the second."""
-    for path, facts in context.files.items():
+    for facts in context.facts:
+        path = facts.path
         lines: list[str] | None = None
         for setting in facts.settings if facts.kind in ("shell", "notebook") else ():
             if setting.op != "export" or judged(setting.name, context, path) is None:
@@ -111,7 +110,8 @@ def _after(place: Place, context: LaunchContext) -> RankStart | None:
 
 def _cells(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """`!export A=1` in a notebook: exported in a shell that ends with the line."""
-    for path, facts in context.files.items():
+    for facts in context.facts:
+        path = facts.path
         for setting in facts.settings if facts.kind == "notebook" else ():
             if setting.op != "set" or setting.exported != "yes" or setting.channel != "shell":
                 continue

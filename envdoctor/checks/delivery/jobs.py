@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
-from envdoctor.analysis.process.interpreter.records import RankStart
-from envdoctor.analysis.process.interpreter.slots import Alternative
-from envdoctor.analysis.references.paths import folder
+from envdoctor.analysis.process.jobs import Member
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.delivery.places import FIRST_ROLES, TELLS, jobs_of
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import FileFacts, Place, Setting
 from envdoctor.core.findings import Finding, Related
-from envdoctor.core.numbers import number, whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.delivery import Inconsistent
 
-NODE_RANK = ("--node_rank", "--node-rank", "--machine_rank", "--machine-rank")
-NODES = ("--nnodes", "--num_machines", "--num_nodes")
-MASTER = ("--master_addr", "--master-addr", "--rdzv_endpoint", "--rdzv-endpoint", "--main_process_ip")
-CLUSTER = "ray start"
 _RANK = regex(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?ID|rank|node_rank)\b", re.I)
-Given = Mapping[str, tuple[str, Place]]
-
-
-class Member(NamedTuple):
-    """One launch of a job of several nodes: where, its node, what it plainly gives, and names that it may give."""
-
-    place: Place
-    rank: int
-    given: Given
-    unknown: frozenset[str]
-
-
-Job = tuple[str, str, str, str]
-"""What names a job: the folder of the scripts, the entry, the number of nodes, the master."""
 
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
@@ -61,19 +40,9 @@ def _matters(rule: Rule, name: str, path: str, context: LaunchContext) -> bool:
 
 def _nodes(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """One launch for each node, with its number on the command line or in its environment."""
-    jobs: dict[Job, dict[Place, Member]] = {}
-    for start in context.starts:
-        for key, member in _member(start):
-            jobs.setdefault(key, {}).setdefault(member.place, member)
-    for key, member in _clusters(context):
-        jobs.setdefault(key, {}).setdefault(member.place, member)
-    for group in jobs.values():
-        members = list(group.values())
-        ranks = [member.rank for member in members]
-        if len(members) < 2 or len(set(ranks)) != len(ranks):  # two runs share the folder, or there is one node only
-            continue
+    for members in context.jobs:
         for member in members:
-            yield from _against(rule, member, members, context)
+            yield from (f for f in _against(rule, member, members, context) if f.place.path == context.path)
 
 
 def _against(rule: Rule, member: Member, group: Sequence[Member], context: LaunchContext) -> Iterator[Finding]:
@@ -94,73 +63,6 @@ def _against(rule: Rule, member: Member, group: Sequence[Member], context: Launc
                 yield _lacks(rule, name, value, place, f"node {lacking[0]}")
 
 
-def _member(start: RankStart) -> Iterator[tuple[Job, Member]]:
-    """A launch that says which node it is for."""
-    words = [word for starter in start.chain for word in starter.words]
-    entry = start.program
-    ranks = [value for value in _values(words, NODE_RANK) if whole(value) is not None]
-    key = (folder(start.place.path), entry, _value(words, NODES), _value(words, MASTER))
-    if not ranks:
-        ranks, key = _by_environment(start)
-    if ranks and entry:
-        yield key, Member(start.place, number(ranks[-1]), _given(start), _unknown(start))
-
-
-def _by_environment(start: RankStart) -> tuple[list[str], Job]:
-    """The node's number, and what names the job, where the script exports them: `export RANK=0 MASTER_ADDR=n0`."""
-    ranks = [value for name in ("NODE_RANK", "RANK") if (value := start.value(name)) and whole(value) is not None][:1]
-    size = start.value("WORLD_SIZE") or start.value("NNODES") or ""
-    master = start.value("MASTER_ADDR") or ""
-    return (ranks if size and master else []), (folder(start.place.path), start.program, size, master)
-
-
-def _given(start: RankStart) -> Given:
-    found: dict[str, tuple[str, Place]] = {}
-    for name in start.visible:
-        alternative = start.alternative(name)
-        if alternative is not None and _plain(alternative):
-            found[name] = (alternative.text, alternative.origins[0].place)
-    return found
-
-
-def _plain(alternative: Alternative) -> bool:
-    return (
-        alternative.kind == "literal" and alternative.exported == "yes" and bool(alternative.origins)
-        and not (alternative.origins[0].default or alternative.origins[0].likely)
-    )  # fmt: skip
-
-
-def _unknown(start: RankStart) -> frozenset[str]:
-    return frozenset(start.visible) - frozenset(_given(start))
-
-
-def _clusters(context: LaunchContext) -> Iterator[tuple[Job, Member]]:
-    """Head and workers of one cluster: each `ray start` with what its script has exported before it."""
-    for facts in context.files.values():
-        for launch in facts.launches if facts.kind == "shell" else ():
-            if launch.launcher != CLUSTER or _value(launch.words, ("--num-gpus",)) == "0":
-                continue  # a head without GPUs schedules and runs no rank
-            given = {
-                s.name: (s.value.text, place_of(s)) for s in facts.settings
-                if s.order < launch.order and s.op == "set" and s.exported == "yes" and s.value.kind == "literal"
-                and s.scope in (launch.scope, type(launch.scope)()) and not s.branch
-            }  # fmt: skip
-            unknown = frozenset(s.name for s in facts.settings) - frozenset(given)
-            rank = 0 if "--head" in launch.words else 1
-            yield (folder(facts.path), CLUSTER, "", ""), Member(launch.place, rank, given, unknown)
-
-
-def _values(words: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-    for at, word in enumerate(words):
-        flag, equals, value = word.partition("=")
-        if flag in names:
-            yield value if equals else (words[at + 1] if at + 1 < len(words) else "")
-
-
-def _value(words: Sequence[str], names: Sequence[str]) -> str:
-    return next(iter(_values(words, names)), "")
-
-
 def _equal(one: str, other: str) -> bool:
     return one.strip().lower() == other.strip().lower()
 
@@ -171,7 +73,7 @@ def _same(one: Setting, other: Setting) -> bool:
 
 def _roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Roles of a manifest with different values."""
-    for facts in context.files.values():
+    for facts in context.facts:
         for job in jobs_of(facts, context.text(facts.path)) if facts.kind == "yaml" else ():
             first = next((role for role in job.settings if role in FIRST_ROLES[job.kind]), None)
             for role, settings in job.settings.items():
@@ -187,7 +89,7 @@ def _roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
 
 def _branches(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """`if rank == 0` one value, else another."""
-    for facts in context.files.values():
+    for facts in context.facts:
         yield from _arms(rule, facts, context)
 
 

@@ -51,7 +51,7 @@ RANKED = (
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings that a program writes too late, or on one rank."""
-    for facts in context.files.values():
+    for facts in context.facts:
         for number, steps in enumerate(context.steps_of(facts)):
             for at, step in enumerate(steps):
                 fact = step.fact
@@ -193,9 +193,7 @@ def _one_rank(step: Step, fact: Setting, facts: FileFacts) -> str:
 
 
 def _other_arm(identity: str, arm: str, fact: Setting, facts: FileFacts) -> bool:
-    return any(
-        s.name == fact.name and any(b.id == identity and b.arm != arm for b in s.branch) for s in facts.settings
-    )
+    return any(s.name == fact.name and any(b.id == identity and b.arm != arm for b in s.branch) for s in facts.settings)
 
 
 def _at_start(rule: Rule, fact: Setting, variable: Variable) -> Finding:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envdoctor.analysis.process.interpreter.records import Mistaken, RankStart
 from envdoctor.analysis.process.interpreter.slots import Loss
 from envdoctor.analysis.process.journeys import Journey
+from envdoctor.analysis.process.results import Mistaken, RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery import drivers as delivery_drivers
 from envdoctor.checks.delivery import places as delivery_places
@@ -33,7 +33,7 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
             continue
         if not is_used(journey.name, [start for start, _ in lost], journey.origin, context):
             yield _finding(rule, journey, lost)
-    for mistake in context.walked.mistaken:
+    for mistake in context.mistaken:
         yield from _mistaken(rule, mistake, context)
     yield from delivery_places.faults(rule, context)
     yield from delivery_drivers.faults(rule, context)
@@ -59,11 +59,12 @@ def _words(journey: Journey, lost: Sequence[tuple[RankStart, Loss]]) -> tuple[st
     name, loss = journey.name, lost[0][1]
     places = list(dict.fromkeys(loss.place for _, loss in lost))[:5]
     related = [Related(place, "lost here", name) for place in places]
-    message = f"{name} does not reach the ranks: {loss.said or loss.what}"
+    why = loss.said or loss.what
+    message = f"{name} does not reach the ranks: {why}"
     kept = _same_start(journey, lost)
     if kept is not None and lost[0][0].callers:
         caller = lost[0][0].callers[-1]
-        message = f"{name} does not reach the ranks when started by {caller.path}:{caller.line}: {loss.said or loss.what}"
+        message = f"{name} does not reach the ranks when started by {caller.path}:{caller.line}: {why}"
         if kept.callers:
             related.append(Related(kept.callers[-1], "started from here it does", name))
     elif journey.reached and _elsewhere(journey, lost) is not None:
@@ -97,7 +98,9 @@ def _mistaken(rule: Rule, mistake: Mistaken, context: LaunchContext) -> Iterator
         help_ = f"export {name} before {launcher}, which passes it on"
     elif mistake.how == "several":
         first = value.split(",")[0].split("=")[0]
-        effect = f"{first} gets the rest as part of its value, {name} is not passed" if "=" in value else "none is passed"
+        effect = (
+            f"{first} gets the rest as part of its value, {name} is not passed" if "=" in value else "none is passed"
+        )
         message = f"{launcher} {flag} takes one variable at a time: of {value} {effect}"
         help_ = f"one {flag} for each variable"
     else:

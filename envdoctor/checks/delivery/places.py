@@ -30,7 +30,7 @@ _ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*
 
 def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings that stay in one place although they are meant for another."""
-    for facts in context.files.values():
+    for facts in context.facts:
         if facts.kind == "yaml":
             yield from _one_role(rule, facts, context)
         elif facts.kind == "dockerfile":
@@ -67,7 +67,12 @@ def _one_role(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[
 
 def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: LaunchContext) -> Iterator[Finding]:
     for name, setting in job.settings[role].items():
-        if judged(name, context, setting.place.path) is None or TELLS.search(name) or name in MASKS or name in job.passed:
+        if (
+            judged(name, context, setting.place.path) is None
+            or TELLS.search(name)
+            or name in MASKS
+            or name in job.passed
+        ):
             continue
         lacking = [other for other in others if name not in job.settings[other]]
         if len(lacking) == len(others):

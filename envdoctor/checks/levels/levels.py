@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from envdoctor.analysis.process.interpreter.records import RankStart
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.timeline import MAIN, Timeline
 from envdoctor.checks import context as checks
 from envdoctor.checks.findings import finding
@@ -64,8 +64,8 @@ def check(rule: Rule, context: checks.LaunchContext) -> Iterator[Finding]:
             if found is not None:
                 done.add(start.place.path)
                 yield found
-    launched = {start.path for start in context.starts}
-    for facts in context.files.values():
+    launched = {start.path for start in context.walked.starts}
+    for facts in context.facts:
         if facts.kind in PYTHON and facts.path not in launched:
             yield from _unlaunched(rule, context, facts)
 
@@ -120,7 +120,7 @@ def _job(context: checks.LaunchContext, start: RankStart, timelines: list[Timeli
 def _paths(context: checks.LaunchContext, start: RankStart) -> set[str]:
     """The files on the way to a launch."""
     found = {start.root.path, start.place.path, *(place.path for place in start.callers)}
-    for path in list(found):
+    for path in found:
         found.update(context.walked.sourced.get(path, ()))
     return found
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Launches with two arguments of which the program accepts one alone."""
-    for facts in context.files.values():
+    for facts in context.facts:
         for launch in facts.launches:
             for pair in cast("Arguments", rule.parameters)["arguments"]:
                 if pair["asks"] in launch.words and pair["word"] in launch.words and _refuses(pair, facts):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
-from envdoctor.analysis.process.interpreter.records import RankStart
 from envdoctor.analysis.process.interpreter.slots import Origin
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.programs import holds
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import LaunchContext
@@ -60,7 +60,12 @@ def _image(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Fin
         named = {name for name, _, _ in starter.given}
         for name, (value, place) in given_by(start).items():
             origin = _origin(start, name)
-            if origin is None or origin.operation == "flag" or name in named or judged(name, context, place.path) is None:
+            if (
+                origin is None
+                or origin.operation == "flag"
+                or name in named
+                or judged(name, context, place.path) is None
+            ):
                 continue
             image = _in_image(name, start.place.path, context)
             if image is not None and image.value.text != value:
@@ -131,15 +136,16 @@ def met_in_code(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
 def _programs(context: LaunchContext) -> Iterator[tuple[FileFacts, Given]]:
     """The programs that are started, with what they are given, and each program with what it writes itself."""
     for start in context.starts:
-        facts = context.files.get(start.path) if start.path else None
-        if facts is not None and facts.kind in PYTHON:
-            yield facts, given_by(start)
-    for facts in context.files.values():
+        entry = context.files.get(start.path) if start.path else None
+        if entry is not None and entry.kind in PYTHON:
+            yield entry, given_by(start)
+    for facts in context.facts:
         if facts.kind in PYTHON:
             own = [s for s in facts.settings if s.channel == "python-environ" and s.op == "set" and not s.branch]
-            yield facts, {
-                s.name: (s.value.text, place_of(s)) for s in own if s.value.kind == "literal" and not s.guarded
-            }
+            yield (
+                facts,
+                {s.name: (s.value.text, place_of(s)) for s in own if s.value.kind == "literal" and not s.guarded},
+            )
 
 
 def _gives(call: Call, given: object) -> bool:

@@ -34,9 +34,7 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
                 yield found
 
 
-def _unmet(
-    rule: Rule, variable: Variable, entry: Held, point: Point, context: LaunchContext
-) -> Finding | None:
+def _unmet(rule: Rule, variable: Variable, entry: Held, point: Point, context: LaunchContext) -> Finding | None:
     """The finding for the first need of a variable that is not met, or None."""
     for need in variable.needs:
         needed = need.setting

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter.records import RankStart
 from envdoctor.analysis.process.interpreter.slots import Slot
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.core.facts import FileFacts, Place, Scope, Setting
 from envdoctor.readers.kinds import PYTHON
@@ -50,9 +50,9 @@ def points(context: LaunchContext) -> Iterator[Point]:
         if held and key not in seen:
             seen[key] = None
             yield Point(start.place.path, held, start)
-    for ended in context.walked.ended:
+    for ended in context.ended:
         yield Point(ended.root.path, _of_slots(ended.visible))
-    for facts in context.files.values():
+    for facts in context.facts:
         yield from _of_file(facts, context)
 
 

@@ -1,11 +1,13 @@
-"""ED202: a value that another one takes the place of: written twice with nothing in between that could use the first, or
-written nearer to the launch than the one that wins."""
+"""ED202: a value that another one takes the place of.
+
+Written twice with nothing in between that could use the first, or written nearer to the launch than the one that wins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.analysis.process.interpreter.records import Replaced
+from envdoctor.analysis.process.results import Replaced
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import is_used, judged, setting_of
 from envdoctor.checks.findings import finding, place_of
@@ -23,10 +25,10 @@ OF_SCRIPTS = ("shell", "csh", "fish")
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Pairs of which the first is lost for no reason that shows."""
-    for replaced in context.walked.replaced:
+    for replaced in context.replaced:
         if judged(replaced.first.name, context, replaced.second.place.path) is not None:
             yield from _replaced(rule, replaced, context)
-    for facts in context.files.values():
+    for facts in context.facts:
         if facts.kind not in OF_SCRIPTS:
             yield from _in_file(rule, facts, context)
 
@@ -46,7 +48,9 @@ def _replaced(rule: Rule, replaced: Replaced, context: LaunchContext) -> Iterato
     by = f": {replaced.by} counts it only where the caller has none" if replaced.by else ", which is set after it"
     message = f"{name}={_short(replaced.before)} loses to {_short(replaced.after)} in line {winner.place.line}{by}"
     if winner.place.path != loser.place.path:
-        message = f"{name}={_short(replaced.before)} loses to {_short(replaced.after)}, which {winner.place.path} sets{by}"
+        message = (
+            f"{name}={_short(replaced.before)} loses to {_short(replaced.after)}, which {winner.place.path} sets{by}"
+        )
     related = (Related(winner.place, f"{_short(replaced.after)} is what ranks get", name),)
     yield finding(rule, loser.place, message, name, related=related, help="keep the one that is meant")
 

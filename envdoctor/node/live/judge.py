@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import FileContext, LaunchContext
+from envdoctor.checks.context import FileContext, LaunchContexts, LaunchProject
 from envdoctor.checks.shared import Shared
-from envdoctor.core.facts import FileFacts, Launch, Scope, Setting
+from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import SEVERITIES, Finding
 from envdoctor.core.internal_errors import InternalErrors
 from envdoctor.core.records import replace
@@ -73,12 +73,14 @@ def related(node: Node, rules: Sequence[Rule], catalog: Catalog, target: Target)
 
     path = effective[0].place.path
     # A rank has its whole environment: what it lacks is not set anywhere else, as at a launch in a script.
-    ranks = any(setting.name in RANKS and setting.name != "SLURM_PROCID" for setting in effective)  # batch shells have it
+    ranks = any(
+        setting.name in RANKS and setting.name != "SLURM_PROCID" for setting in effective
+    )  # batch shells have it
     walked = of_process(effective, ranks)
     files = {path: FileFacts(path, "process", settings=effective)}
-    context = LaunchContext(walked, files, Shared(catalog), load_launchers(), lambda _: target)
+    contexts = LaunchContexts(LaunchProject(walked, files, Shared(catalog), load_launchers(), lambda _: target))
     for rule in chosen:
-        yield from checks.in_launches(rule, context)
+        yield from checks.in_launches(rule, contexts.of(path))
 
 
 def in_effect(settings: Iterable[Setting]) -> list[Setting]:

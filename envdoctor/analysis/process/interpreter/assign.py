@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import expand
 from envdoctor.analysis.process.interpreter.slots import (
@@ -17,11 +17,9 @@ from envdoctor.analysis.process.interpreter.slots import (
 )
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text
+from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Operation, Word
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.process.interpreter.walker import Walker
 
 INHERITED = frozenset(("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG"))
 """Always there when a script starts, so that assigning them changes the environment without `export`."""
@@ -30,7 +28,7 @@ LONGEST = 4000
 MOST_ELEMENTS = 300
 
 
-class Manner(NamedTuple):
+class BindingManner(NamedTuple):
     """How a name is bound: by which operation, whether children see it, and whether it is the function's own."""
 
     operation: str = "assign"
@@ -39,13 +37,13 @@ class Manner(NamedTuple):
     default: bool = False
 
 
-BARE = Manner()
-EXPORT = Manner("export", "yes")
-PREFIX = Manner("prefix", "yes")
-FLAG = Manner("flag", "yes")
+BARE = BindingManner()
+EXPORT = BindingManner("export", "yes")
+PREFIX = BindingManner("prefix", "yes")
+FLAG = BindingManner("flag", "yes")
 
 
-def assign(walker: Walker, operation: Operation, shell: Shell, manner: Manner = BARE) -> Shell:
+def assign(walker: Walker, operation: Operation, shell: Shell, manner: BindingManner = BARE) -> Shell:
     """`NAME=VALUE`, `NAME+=VALUE`, arrays and their elements."""
     _, line, column, name, subscript, sign, value = operation
     if value and value[0] == "array":
@@ -100,7 +98,7 @@ def _keep(walker: Walker, name: str, subscript: str, text: Text, shell: Shell) -
 
 
 def bind(
-    walker: Walker, shell: Shell, name: str, text: Text | None, place: Place, manner: Manner, grows: bool = False
+    walker: Walker, shell: Shell, name: str, text: Text | None, place: Place, manner: BindingManner, grows: bool = False
 ) -> None:
     """Give a name a value; None: nobody knows which."""
     old = shell.held(name)
@@ -110,7 +108,7 @@ def bind(
     if walker.is_known(name):
         likely = text is not None and text.likely
         origin = Origin(name, place, manner.operation, shell.process.layer, default, likely, bool(shell.guard))
-        walker.wrote(origin, None if grows else text, shell, old)
+        walker.notes.wrote(origin, None if grows else text, old, shell.moment(), shell.open or walker.in_loop())
         origins = (origin, *_origins(old, origin))[:MOST_ORIGINS] if grows or default else (origin,)
     value = _alternative(walker, name, text, exported, origins)
     if default and old is not None and not all(a.kind == "unset" or a.text == "" for a in old):
@@ -142,7 +140,7 @@ def _alternative(
     return Alternative("literal", whole, exported, origins)
 
 
-def _exported(name: str, old: Slot | None, shell: Shell, manner: Manner, grows: bool) -> Exported:
+def _exported(name: str, old: Slot | None, shell: Shell, manner: BindingManner, grows: bool) -> Exported:
     """Whether children see it: once exported, a name stays so."""
     if manner.exported == "yes" or name in INHERITED or shell.allexport == "yes":
         return "yes"
@@ -181,26 +179,27 @@ def unset(shell: Shell, name: str) -> None:
     shell.maps.pop(name, None)
 
 
-def declare(walker: Walker, operation: Operation, shell: Shell) -> Shell:
-    """`export`, `declare`, `typeset`, `local`, `readonly`."""
+def declare(walker: Walker, operation: Operation, shell: Shell) -> list[Text]:
+    """`export`, `declare`, `typeset`, `local`, `readonly`; words that may export anything are given back."""
     _, _, _, keyword, flags, items = operation
     if "f" in flags or "F" in flags or (keyword == "export" and "p" in flags):
-        return shell
+        return []
+    unknown: list[Text] = []
     for item in items:
         if item[0] == "assign":
             _declared(walker, item, keyword, flags, shell)
         else:
-            for field in expand.fields_of(walker, (item,), shell):
-                declare_text(walker, field, keyword, flags, shell)
-    return shell
+            fields = expand.fields_of(walker, (item,), shell)
+            unknown += [field for field in fields if not declare_text(walker, field, keyword, flags, shell)]
+    return unknown
 
 
-def _manner(keyword: str, flags: str, shell: Shell) -> Manner:
+def _manner(keyword: str, flags: str, shell: Shell) -> BindingManner:
     exported: Exported = "no"
     if (keyword == "export" and "n" not in flags) or ("x" in flags and "+x" not in flags):
         exported = "yes"
     local = keyword == "local" or (keyword in ("declare", "typeset") and shell.in_function and "g" not in flags)
-    return Manner("export" if exported == "yes" else "declare", exported, local)
+    return BindingManner("export" if exported == "yes" else "declare", exported, local)
 
 
 def _declared(walker: Walker, item: Operation, keyword: str, flags: str, shell: Shell) -> None:
@@ -222,8 +221,8 @@ def _own(shell: Shell, name: str) -> None:
         shell.visible.pop(name, None)
 
 
-def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: Shell) -> None:
-    """One word of a declaration after expansion: `A`, `A=1`, or what nobody knows."""
+def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: Shell) -> bool:
+    """One word of a declaration after expansion: `A`, `A=1`; False: nobody knows what it exports."""
     manner = _manner(keyword, flags, shell)
     parts = field.assignment()
     if parts is not None:
@@ -236,11 +235,12 @@ def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: S
         bind(walker, shell, name.text, whole, place, manner)
     elif field.text.isidentifier() and field.known:
         _named(walker, field, keyword, flags, manner, shell)
-    elif not field.known and manner.exported == "yes":
-        walker.unknown_exports(field, shell)
+    else:
+        return field.known or manner.exported != "yes"
+    return True
 
 
-def _named(walker: Walker, field: Text, keyword: str, flags: str, manner: Manner, shell: Shell) -> None:
+def _named(walker: Walker, field: Text, keyword: str, flags: str, manner: BindingManner, shell: Shell) -> None:
     name = field.text
     if manner.local:
         _own(shell, name)

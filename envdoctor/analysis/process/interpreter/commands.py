@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from envdoctor.analysis.process.interpreter import assign, expand, processes
-from envdoctor.analysis.process.interpreter.slots import UNSET, Guard, Loss, Slot
-from envdoctor.analysis.process.interpreter.state import Shell
+from envdoctor.analysis.process.interpreter import assign, expand, processes, variables
+from envdoctor.analysis.process.interpreter.slots import Guard, Slot
+from envdoctor.analysis.process.interpreter.state import Function, Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text, joined
+from envdoctor.analysis.process.interpreter.walker import HARMLESS, SHELLS, Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation, Redirect, Word, literal
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.process.interpreter.walker import Walker
 
 MOST_VARIANTS = 4
 """Combinations of what variables may hold that one command is run with."""
 DEEPEST_CALL = 16
 """Functions that call one another."""
-_ENV_READ = re.compile(r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)")
 _PRINTING = ("echo", "printf", "cat", "tee")
 
 
@@ -35,9 +31,8 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     variants = list(_variants(walker, words, shell))
     if len(variants) == 1:
         return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
-    guard = shell.guard
     done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
-    return walker.meet_all(done, guard)
+    return walker.meet_all(done)
 
 
 def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[tuple[Shell, list[Text]]]:
@@ -66,15 +61,25 @@ def _undecided(walker: Walker, fields: Sequence[Text], shell: Shell) -> str:
         for piece in field.pieces:
             if piece.known or not piece.name or not _several(shell, piece.name):
                 continue
-            if number == 0 or fields[0].text in ("eval", "exec") or walker.is_starter(fields, shell):
+            if number == 0 or fields[0].text in ("eval", "exec") or _decides(walker, fields, shell):
                 return piece.name
             return ""
     return ""
 
 
+def _decides(walker: Walker, fields: Sequence[Text], shell: Shell) -> bool:
+    """Whether the words of a command decide what ranks get or do."""
+    name = fields[0].text.rsplit("/", 1)[-1]
+    if name in SHELLS or name in shell.functions:
+        return True
+    if name not in BUILTINS and name not in HARMLESS and walker.is_starter(name):
+        return True
+    return walker.find(fields[0], shell) is not None
+
+
 def _several(shell: Shell, name: str) -> bool:
     slot = shell.held(name)
-    return slot is not None and 1 < len(slot) and all(a.kind != "unknown" for a in slot)
+    return slot is not None and len(slot) > 1 and all(a.kind != "unknown" for a in slot)
 
 
 def _run(
@@ -90,32 +95,31 @@ def _run(
     function = shell.functions.get(program)
     if function is not None:
         return _with_prefix(walker, assigns, shell, lambda inner: call_function(walker, function, fields, place, inner))
+    if program in _PRINTING:
+        _written(walker, fields, redirects, stdin, shell)
     builtin = BUILTINS.get(program)
     if builtin is not None:
         run = builtin
         return _with_prefix(walker, assigns, shell, lambda inner: run(walker, fields, place, inner))
-    if program in _PRINTING:
-        _written(walker, fields, redirects, stdin, shell)
-    if program not in walker.quiet:
+    if program not in HARMLESS:
         shell.commands += 1
-    if walker.may_start(fields, shell):
-        _start(walker, assigns, fields, redirects, stdin, place, shell)
+    if walker.may_start(fields):
+        _start(walker, assigns, fields, stdin, place, shell)
     return shell
 
 
 def _start(
-    walker: Walker, assigns: Sequence[Operation], fields: list[Text], redirects: Sequence[Redirect],
-    stdin: Text | None, place: Place, shell: Shell,
-) -> None:  # fmt: skip
+    walker: Walker, assigns: Sequence[Operation], fields: list[Text], stdin: Text | None, place: Place, shell: Shell
+) -> None:
     """Start a program with what stands before it."""
     inner = shell
     if assigns:
         inner = shell.copy()
         for one in assigns:
             assign.assign(walker, one, inner, assign.PREFIX)
-    child = processes.start(walker, inner, fields, place, stdin, caller=True)
+    child = walker.start(walker, inner, fields, place, stdin, True, 0)
     if child is not None:
-        processes.came_back(walker, shell, child, inner)
+        processes.came_back(walker, shell, child)
 
 
 def _with_prefix(
@@ -138,22 +142,19 @@ def _with_prefix(
 
 
 def call_function(
-    walker: Walker, function: object, fields: Sequence[Text], place: Place, shell: Shell
+    walker: Walker, function: Function, fields: Sequence[Text], place: Place, shell: Shell
 ) -> Shell | None:
     """Run a function in this very shell, with its arguments."""
-    from envdoctor.analysis.process.interpreter.state import Function
-
-    assert isinstance(function, Function)
-    walker.called(function)
     if walker.depth >= DEEPEST_CALL or walker.is_active(function):
-        walker.unknown_call(place, "a function that calls itself", shell)
+        walker.entered.add(function)
+        walker.notes.bound(f"a function that calls itself at line {place.line}", shell.path)
         return shell
     saved = shell.arguments, shell.frames, shell.in_function, shell.path
     shell.arguments, shell.frames, shell.in_function = tuple(fields[1:]), {}, True
     shell.path = function.path
     with walker.within(function) as returned:
         after = walker.run(function.body, shell)
-    ended = walker.meet_all([after, *returned], shell.guard)
+    ended = walker.meet_all([after, *returned])
     if ended is None:
         return None
     assign.restore(ended, saved[1], place, fields[0].text)
@@ -173,8 +174,8 @@ def _export(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) 
     keyword = fields[0].text
     flags = "".join(f.text[1:] for f in fields[1:] if re.fullmatch(r"-[A-Za-z]+", f.text))
     for field in fields[1:]:
-        if not field.text.startswith("-"):
-            assign.declare_text(walker, field, keyword, flags, shell)
+        if not field.text.startswith("-") and not assign.declare_text(walker, field, keyword, flags, shell):
+            variables.exports(walker, field, shell)
     return shell
 
 
@@ -197,7 +198,7 @@ def _eval(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     if not whole.pieces:
         return shell
     if whole.starts_unknown:
-        walker.opened(whole, shell)
+        variables.opened(shell)
         return shell
     return walker.run_text(whole, shell)
 
@@ -209,8 +210,8 @@ def _exec(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
         words = words[2 if words[0].text == "-a" else 1 :]
     if not words:
         return shell
-    if walker.may_start(words, shell):
-        processes.start(walker, shell, words, place, None, caller=True)
+    if walker.may_start(words):
+        walker.start(walker, shell, words, place, None, True, 0)
     return walker.exits(shell)
 
 
@@ -256,7 +257,9 @@ def _continue(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell
 def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
     """`read A B`, `mapfile -t A`: nobody knows what they hold, but for a here-document that is read whole."""
     names = [f.text for f in fields[1:] if f.text.isidentifier()]
-    whole = shell.stdin if len(names) == 1 and any(f.text in ("-d", "-d''") or f.text == "" for f in fields[1:]) else None
+    whole = (
+        shell.stdin if len(names) == 1 and any(f.text in ("-d", "-d''") or f.text == "" for f in fields[1:]) else None
+    )
     for name in names:
         if whole is not None:
             assign.bind(walker, shell, name, Text(whole.pieces, place, quoted=True), place, assign.BARE)
@@ -391,14 +394,6 @@ def _told_by(fields: Sequence[Text], stdin: Text | None, place: Place) -> Text |
 def piece_at_end(place: Place) -> Piece:
     """An empty piece where a command stands."""
     return Piece("", True, place.path, place.line, place.column)
-
-
-def env_file_in(text: str) -> str:
-    """The file in `export $(grep -v '^#' .env | xargs)`; empty: it is none of these."""
-    match = _ENV_READ.search(text)
-    return match[1] if match else ""
-
-
 
 
 BUILTINS: dict[str, Callable[[Walker, Sequence[Text], Place, Shell], Shell | None]] = {

@@ -8,16 +8,14 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import expand
 from envdoctor.analysis.process.interpreter.slots import Alternative, Atom
 from envdoctor.analysis.process.interpreter.state import Shell, met
+from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.numbers import whole
 from envdoctor.core.operations import Body, Operation, Word, literal
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.process.interpreter.walker import Walker
 
 _EQUAL = ("=", "==", "-eq")
 _UNEQUAL = ("!=", "-ne")

@@ -8,16 +8,13 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from envdoctor.analysis.process.interpreter.slots import Alternative
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text
+from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Part, Word, literal
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.process.interpreter.walker import Walker
 
 MOST_FIELDS = 300
 """Words that one array or list becomes."""
@@ -158,7 +155,7 @@ def _blank(field: Text) -> Piece:
 
 def _reference(walker: Walker, part: Part, shell: Shell, depth: int) -> list[list[Piece]]:
     """A variable, an argument, an array."""
-    _, name, subscript, operator, operand, quoted, line, column = part
+    _, name, subscript, operator, operand, _, line, column = part
     if depth > DEEPEST:
         return [[Piece(f"${name}", False, shell.path, line, column, name)]]
     if operator in ("#len", "other"):
@@ -184,10 +181,8 @@ def _listed(shell: Shell, name: str) -> tuple[Text, ...] | None:
     return shell.arrays.get(name)
 
 
-def _many(
-    walker: Walker, part: Part, listed: Sequence[Text], shell: Shell, depth: int
-) -> list[list[Piece]]:
-    _, name, subscript, operator, operand, quoted, line, column = part
+def _many(walker: Walker, part: Part, listed: Sequence[Text], shell: Shell, depth: int) -> list[list[Piece]]:
+    _, name, subscript, operator, operand, quoted, *_ = part
     if not listed and operator in (":-", "-") and operand is not None:
         return [list(text_of(walker, operand, shell).pieces)]
     if operator in ("+", ":+") and operand is not None:
@@ -228,9 +223,7 @@ def _value(walker: Walker, name: str, subscript: str, shell: Shell, line: int, c
     return _pieces_of(walker, name, held, shell, line, column)
 
 
-def _pieces_of(
-    walker: Walker, name: str, held: Alternative, shell: Shell, line: int, column: int
-) -> list[Piece]:
+def _pieces_of(walker: Walker, name: str, held: Alternative, shell: Shell, line: int, column: int) -> list[Piece]:
     """A known value with the places at which its text was written."""
     return list(walker.texts.get((name, held.text), ())) or [Piece(held.text, True, shell.path, line, column, name)]
 

@@ -43,9 +43,9 @@ Guard = tuple[Atom, ...]
 class Origin(NamedTuple):
     """One operation that gave a name its value. Two with one `key` are the same piece of text.
 
-    `operation` is assign, export, declare, prefix, flag, file, manifest, image, program or outside; `layer` is the depth
-    of the process in which it binds. `default`: only where nothing is there. `likely`: the value is a default of another
-    variable, which somebody outside may have set.
+    `operation` is assign, export, declare, prefix, flag, file, manifest or outside; `layer` is the depth of the process
+    in which it binds. `default`: only where nothing is there. `likely`: the value is a default of another variable,
+    which somebody outside may have set.
     """
 
     name: str
@@ -102,6 +102,11 @@ def status(slot: Slot) -> Status:
     if all(absent):
         return "absent"
     return "maybe" if any(absent) or any(a.exported == "maybe" for a in slot) else "present"
+
+
+def is_there(slot: Slot | None) -> bool:
+    """Whether a name has, or may have, a value that children see."""
+    return slot is not None and any(a.kind != "unset" and a.exported != "no" for a in slot)
 
 
 def excludes(guard: Guard, other: Guard) -> bool:

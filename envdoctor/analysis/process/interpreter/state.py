@@ -1,4 +1,4 @@
-"""The state of one shell while it is walked through: what is visible, what was lost on the way, functions, arguments."""
+"""The state of one shell while it is walked through: what is visible, what was lost on the way, functions, words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body
 
-
 T = TypeVar("T")
 MOST_GUARD = 16
 """Conditions of a path that are remembered, the latest."""
@@ -39,7 +38,7 @@ class Function(NamedTuple):
 
 
 class Process(NamedTuple):
-    """What runs: a script, a shell in a container, a rank. `chain` are the starters that lead to it, outermost first."""
+    """What runs: a script, a shell in a container, a rank. `chain` are the starters on the way, outermost first."""
 
     kind: str
     place: Place
@@ -65,8 +64,9 @@ class Shell:
     """One shell. Copied where paths part; `guard` are the conditions of the path."""
 
     __slots__ = (
-        "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "frames", "functions", "guard", "in_function",
-        "lost", "maps", "nested", "open", "path", "process", "remembered", "script", "stdin", "visible", "writes",
+        "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "frames", "functions", "guard",
+        "in_function", "lost", "maps", "nested", "open", "path", "process", "remembered", "script", "stdin", "visible",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, process: Process, path: str) -> None:
@@ -114,6 +114,14 @@ class Shell:
         slot = self.visible.get(name)
         return compatible(slot, self.guard) if slot is not None else None
 
+    def told(self) -> dict[str, Slot]:
+        """What all names may hold on this path."""
+        return {name: slot for name in self.visible if (slot := self.held(name))}
+
+    def moment(self) -> tuple[int, Guard, int]:
+        """What tells whether anything happened between two points of one path."""
+        return self.commands, self.guard, self.nested
+
     def bind(self, name: str, slot: Slot) -> None:
         """Give a name new alternatives; tests of the old value say nothing about the new one."""
         self.visible[name] = slot
@@ -144,9 +152,8 @@ class Shell:
 def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard) -> Shell | None:
     """The shell after two paths meet again; a path that ended is None. `guard` held before they parted."""
     if one is None or other is None:
-        kept = one if other is None else other
-        # The other path ended the script: what comes now happens on this one only.
-        return kept
+        # Where the other path ended the script, what comes now happens on this one only.
+        return one if other is None else other
     result = one
     _meet_names(result, other, atom)
     result.lost = _meet_lost(one.lost, other.lost, atom)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes
-from envdoctor.analysis.process.interpreter.slots import Atom, Guard, Loss
+from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
+from envdoctor.analysis.process.interpreter.slots import Atom, Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, met
 from envdoctor.analysis.process.interpreter.text import Text
+from envdoctor.analysis.process.interpreter.walker import Handler, Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation, literal
-
-if TYPE_CHECKING:
-    from envdoctor.analysis.process.interpreter.walker import Walker
 
 MOST_UNROLLED = 32
 """Words of a loop that are each gone through."""
@@ -25,7 +22,9 @@ def _assign(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 
 def _declare(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    return assign.declare(walker, operation, shell)
+    for field in assign.declare(walker, operation, shell):
+        variables.exports(walker, field, shell)
+    return shell
 
 
 def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
@@ -139,7 +138,7 @@ def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _is_item(field: Text) -> bool:
     """Whether a word of a loop is one item for sure: known, or quoted."""
-    return field.known and not any(sign in field.text for sign in "{*?") or (field.quoted and not field.known)
+    return (field.known and not any(sign in field.text for sign in "{*?")) or (field.quoted and not field.known)
 
 
 def _unrolled(
@@ -153,7 +152,7 @@ def _unrolled(
             if name:
                 assign.bind(walker, after, name, field, place, assign.BARE)
             after = walker.run(body, after)
-    return walker.meet_all([after, *broken], shell.guard)
+    return walker.meet_all([after, *broken])
 
 
 def _open_loop(
@@ -169,7 +168,7 @@ def _open_loop(
         after = _once(walker, name, item, body, place, inside)
         if after is not None and walker.may_repeat():
             after = _once(walker, name, item, body, place, after)
-    return met(walker.meet_all([after, *broken], inside.guard), skipped, atom, guard)
+    return met(walker.meet_all([after, *broken]), skipped, atom, guard)
 
 
 def _once(walker: Walker, name: str, item: Text | None, body: Body, place: Place, shell: Shell) -> Shell | None:
@@ -202,7 +201,8 @@ def _background(walker: Walker, operation: Operation, shell: Shell) -> Shell | N
     _, line, column, body = operation
     if len(body) == 1 and body[0][0] in ("call", "and"):
         kept = shell.copy()
-        walker.ended(kept, walker.run(body, shell.copy()), "subshell", Place(shell.path, line, column, line, column + 1))
+        place = Place(shell.path, line, column, line, column + 1)
+        processes.ended_without_start(kept, walker.run(body, shell.copy()), "subshell", place)
         return kept
     return processes.inside(walker, body, shell, "subshell", Place(shell.path, line, column, line, column + 1))
 
@@ -239,7 +239,6 @@ def _runs_here(call: Operation, shell: Shell) -> bool:
 def _function(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, line, _, name, body = operation
     shell.functions[name] = Function(body, shell.path, line)
-    walker.defined(shell.path, name, line)
     return shell
 
 
@@ -263,17 +262,11 @@ def _plain_lines(body: Body) -> Body:
 
 
 def _gap(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    walker.gap(shell.path, operation[1], operation[3])
+    walker.notes.gaps[shell.path, operation[1], operation[3][:80]] = None
     return shell
 
 
-def inner_loss(kind: str, place: Place) -> Loss:
-    """What is said of a name that ended with a shell of its own."""
-    what = {"subshell": "a subshell", "pipe": "a part of a pipe, which is a shell of its own"}.get(kind, kind)
-    return Loss(kind, place, what)
-
-
-HANDLERS: dict[str, Callable[[Walker, Operation, Shell], Shell | None]] = {
+HANDLERS: dict[str, Handler] = {
     "assign": _assign, "declare": _declare, "unset": _unset, "call": commands.call, "and": _both, "or": _both,
     "not": _not, "test": _test, "if": _if, "case": _case, "for": _for, "while": _while, "subshell": _subshell,
     "background": _background, "group": _group, "pipe": _pipe, "function": _function, "redirected": _redirected,

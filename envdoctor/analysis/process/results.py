@@ -1,4 +1,4 @@
-"""What the walk tells: rank starts with what they see, values that took another's place, launches nobody could follow."""
+"""What the walk tells: rank starts with what they see, values that took another's place, launches not followed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class RankStart(NamedTuple):
     """A process that becomes a rank, or starts them, as its launch leaves it: the innermost command of the chain.
 
     `path` is the file of the tree that runs, empty where it is not there; `program` how it is written. `visible` and
-    `lost` hold the names of the catalogue, and others that a launch binds. `opaque`: a script that is not in the tree, so
-    that it may start ranks or not. `hint`: in a function that nobody calls.
+    `lost` hold the names of the catalogue, and others that a launch binds. `opaque`: a script that is not in the tree,
+    so that it may start ranks or not. `hint`: in a function that nobody calls.
     """
 
     root: Root
@@ -92,8 +92,8 @@ class Replaced(NamedTuple):
 class Mistaken(NamedTuple):
     """A flag that looks as if it passed a variable.
 
-    how: no-variable (it does something else), several (it takes one, `name` is the last of several), value (it takes names
-    alone, so that the value goes nowhere). `place` is the command, `word` the argument.
+    how: no-variable (it does something else), several (it takes one, `name` is the last of several), value (it takes
+    names alone, so that the value goes nowhere). `place` is the command, `word` the argument.
     """
 
     launcher: str
@@ -116,7 +116,7 @@ class Unfollowed(NamedTuple):
     what: str = ""
 
 
-class Ended(NamedTuple):
+class EndedRoot(NamedTuple):
     """The environment at the end of a root that started no ranks."""
 
     root: Root
@@ -130,7 +130,7 @@ class Walked(NamedTuple):
     replaced: tuple[Replaced, ...]
     mistaken: tuple[Mistaken, ...]
     unfollowed: tuple[Unfollowed, ...]
-    ended: tuple[Ended, ...]
+    ended: tuple[EndedRoot, ...]
     gaps: tuple[tuple[str, int, str], ...]
     operations: int = 0
     bounded: tuple[str, ...] = ()
