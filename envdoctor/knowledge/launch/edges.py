@@ -147,6 +147,8 @@ def check_step(step: Mapping[str, Any], where: str) -> None:
     if len(verbs) != 1:
         found = f"has {' and '.join(verbs)}" if verbs else "has no verb"
         raise TableError(f"{where}: {found}; a step has one of {', '.join(_VERB_KEYS)}")
+    if not step[verbs[0]].strip():
+        raise TableError(f"{where}: {verbs[0]}: expected words")
     for name, takers in _MODIFIERS.items():
         if name in step and verbs[0] not in takers:
             raise TableError(f"{where}: {name}: belongs to {', '.join(takers)}, not to {verbs[0]}")
@@ -172,6 +174,9 @@ class LaunchEdge:
     nodes: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that say how many nodes there are"))
     daemon: str = field(
         default="", metadata=key(SOME_TEXT, "the daemon that starts it, or that is started: `tmux`, `ray`")
+    )
+    begins: bool = field(
+        default=False, metadata=key(FLAG, "where the daemon does not run, this begins it, with what the caller has")
     )
     says: str = field(default="", metadata=key(TEXT, "what a finding says of it, behind the launcher's name"))
     remedy: str = field(default="", metadata=key(TEXT, "what a finding advises; {name} is the variable"))

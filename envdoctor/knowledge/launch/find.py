@@ -151,7 +151,7 @@ def _subcommand_end(row: LauncherCommand, words: Sequence[ReadWord], subcommand:
             index += 1
             if index == len(subcommand):
                 return at + 1
-        elif index or not _may_stand_before(row, words, at):
+        elif not _may_stand_before(row, words, at):
             return 0
     return 0
 

@@ -91,6 +91,7 @@ class LauncherCommand:
     operands: int = field(
         default=0, metadata=key(NUMBER, "words between options and command: image, host, the seconds of `timeout`")
     )
+    stops: bool = field(default=False, metadata=key(FLAG, "behind the operands nothing is an option (`docker run`)"))
     inner: Inner = field(
         default="words",
         metadata=key(

@@ -184,6 +184,8 @@ class _Reading(Generic[R]):
         elif self.operands:
             self.operands -= 1
             self.found.operands.append(word)
+            if row.stops and not self.operands:
+                return self._command(at + 1)
         else:
             return self._command(at)
         return at + 1
@@ -335,7 +337,7 @@ def pieces(argument: LauncherArgument[R]) -> Iterator[R]:
     first = argument.words[0]
     if argument.form == "pair" and len(argument.words) == 2:
         yield first
-    elif argument.form in ("list", "names"):
+    elif argument.form in ("list", "names", "unset"):
         delimiter = argument.delimiter
         if match := _ESCAPED_DELIMITER.match(first.text):  # gcloud topic escaping: another delimiter
             delimiter, first = match[1], first.part(match.end())
