@@ -9,11 +9,10 @@ The order in which a `Crossing` is applied: `start`; `keeps` and `drops` on what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Generic, Literal, NamedTuple
 
-from envdoctor.core.numbers import whole
-from envdoctor.core.records import dataclass, field
+from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launch.edges import EdgeStep, LaunchEdge
 from envdoctor.knowledge.launch.find import (
@@ -27,22 +26,18 @@ from envdoctor.knowledge.launch.find import (
     headed,
     with_header,
 )
-from envdoctor.knowledge.launch.words import CommandFlags, CommandSegment, LauncherArgument, json_pairs, pieces
+from envdoctor.knowledge.launch.flags import MistakenFlag, goes_elsewhere, mistaken
+from envdoctor.knowledge.launch.words import CommandSegment, LauncherArgument, json_pairs, pieces
 
 __all__ = [
-    "Crossing", "Directive", "EdgeSurroundings", "EnvironmentFile", "Given", "Invocation", "LaunchWord", "MistakenFlag",
-    "cross", "directives", "edge_of", "find", "find_row", "headed", "with_header",
+    "NOWHERE", "Crossing", "Directive", "EdgeSurroundings", "EnvironmentFile", "Given", "Invocation", "LaunchWord",
+    "LauncherValue", "MistakenFlag", "cross", "directives", "edge_of", "find", "find_row", "headed", "with_header",
 ]  # fmt: skip
 
 GivenOp = Literal["set", "pass", "unset"]
-Mistake = Literal["no-variable", "several", "value"]
 OPAQUE = "options held in a variable"
 NO_EDGE = "no launcher file says what it hands on"
 _NAME = regex(r"[A-Za-z_]\w*\*?\Z")
-_PAIR = regex(r"([A-Z][A-Z0-9_]+)(?:=|\Z)")
-_SEVERAL = regex(r"[A-Z][A-Z0-9_]+(?:,[A-Z][A-Z0-9_]+)+\Z|[A-Z][A-Z0-9_]+=[^,\s]*,(?:[A-Z][A-Z0-9_]+=[^,\s]*)+\Z")
-_HOSTS = regex(r"\$\{?\w*(?:HOSTS|NODES|SERVERS|WORKERS|(?:HOST|NODE)_?LIST)\}?")
-_HERE = ("localhost", "127.0.0.1", "$(hostname)", "${HOSTNAME}", "$HOSTNAME", "")
 _NOTHING = ("NONE", "NIL")
 _DEPENDS = ("start", "keep", "drop", "give", "listed", "read_flag", "obey", "unknown", "image")
 """Verbs that decide what arrives of the caller: where flags decide about them, options that nobody knows matter."""
@@ -98,21 +93,6 @@ class EnvironmentFile(Generic[L]):
     wins: str
     flag: str = ""
     maybe: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MistakenFlag(Generic[L]):
-    """A flag that looks as if it passed a variable.
-
-    no-variable: it does something else (`says`). several: it takes one variable, `name` is the last of several. value:
-    it takes names alone, so that the value goes nowhere.
-    """
-
-    how: Mistake
-    flag: str
-    name: str
-    word: L
-    says: str = ""
 
 
 @dataclass(slots=True)
@@ -185,7 +165,7 @@ def cross(invocation: Invocation[L], around: EdgeSurroundings = NOWHERE, part: i
     edge = edge_of(invocation)
     if edge is None:
         return _plain(invocation, segment)
-    found = _Crossing(invocation, edge, segment, around)
+    found = _Crossing(invocation, edge, part, around)
     for step in edge.steps:
         if found.holds(step):
             found.take(step)
@@ -211,18 +191,17 @@ def _plain(invocation: Invocation[L], segment: CommandSegment[L]) -> Crossing[L]
 class _Crossing(Generic[L]):
     """Takes the steps of an edge."""
 
-    def __init__(
-        self, invocation: Invocation[L], edge: LaunchEdge, segment: CommandSegment[L], around: EdgeSurroundings
-    ) -> None:
+    def __init__(self, invocation: Invocation[L], edge: LaunchEdge, part: int, around: EdgeSurroundings) -> None:
         self.edge = edge
-        self.segment = segment
+        self.segment = invocation.segments[part]
+        self.first = invocation.segments[0] if part else None
         self.flags = invocation.flags
         self.around = around
         self.list_text = ""
         self.lead = ""
         self.result: Crossing[L] = Crossing(
             invocation.name, edge.kind, daemon=edge.daemon, begins=edge.begins,
-            remote=goes_elsewhere(edge, self.flags, around),
+            remote=goes_elsewhere(edge, self.flags, around.hosts_in),
             says=edge.says, remedy=edge.remedy, sure=edge.sure, title=edge.title, evidence=edge.evidence,
         )  # fmt: skip
         self._judge_flags()
@@ -230,7 +209,7 @@ class _Crossing(Generic[L]):
             self._unknown(OPAQUE)
 
     def _judge_flags(self) -> None:
-        self.result.mistaken += [*_mistaken(self.edge, self.flags), *_before_operand(self.edge, self.segment)]
+        self.result.mistaken += mistaken(self.edge, self.flags, self.segment)
         if self.result.remote is None and any(step.where for step in self.edge.steps):
             self._unknown("whether other hosts take part is not known")
 
@@ -264,6 +243,8 @@ class _Crossing(Generic[L]):
 
     def _read_words(self, step: EdgeStep, verb: str) -> None:
         if verb == "give":
+            for argument in self._of_first(step):
+                self._give(replace(step, maybe=step.maybe or step.reaches == "maybe"), argument)
             for argument in self._arguments(step.give):
                 self._give(step, argument)
         elif verb == "listed":
@@ -290,6 +271,12 @@ class _Crossing(Generic[L]):
 
     def _arguments(self, flags: Collection[str]) -> Iterator[LauncherArgument[L]]:
         return (argument for argument in self.segment.arguments if argument.flag in flags)
+
+    def _of_first(self, step: EdgeStep) -> list[LauncherArgument[L]]:
+        """What the first of several parts of a command gives to this one too."""
+        if self.first is None or not step.reaches:
+            return []
+        return [argument for argument in self.first.arguments if argument.flag in step.give]
 
     def _give(self, step: EdgeStep, argument: LauncherArgument[L]) -> None:
         flag = argument.flag
@@ -412,63 +399,3 @@ def _one(word: L, argument: LauncherArgument[L], step: EdgeStep) -> Given[L] | N
     if not word.known or not _NAME.match(name.text):
         return None
     return Given(op, name, None, step.wins, flag, maybe, stars if name.text.endswith("*") else "")
-
-
-def _mistaken(edge: LaunchEdge, flags: CommandFlags[L]) -> Iterator[MistakenFlag[L]]:
-    """Flags that look as if they passed a variable: `srun -x A=1`, `mpirun -x A,B`, `--container-env=A=1`."""
-    for flag, does in edge.mistaken.items():
-        for word in flags.words.get(flag, ()):
-            if match := _PAIR.match(word.text):
-                yield MistakenFlag("no-variable", flag, match[1], word, does)
-    for flag, word in _uses(flags, edge.single):
-        if _SEVERAL.match(word.text):
-            yield MistakenFlag("several", flag, word.text.split(",")[-1].split("=")[0], word)
-    for flag, word in _uses(flags, edge.names_only):
-        for piece in pieces(LauncherArgument("names", (word,), flag=flag)):
-            if pair := piece.assignment():
-                yield MistakenFlag("value", flag, pair[0].text, piece)
-
-
-def _before_operand(edge: LaunchEdge, segment: CommandSegment[L]) -> Iterator[MistakenFlag[L]]:
-    """A flag that takes no value, with NAME=VALUE behind it: `apptainer exec -e A=1 image.sif`."""
-    first = segment.operands[0] if segment.operands else None
-    if first is not None and first.assignment() and _PAIR.match(first.text):
-        for flag, does in edge.mistaken.items():
-            if flag in segment.flags.values and flag not in segment.flags.words:
-                yield MistakenFlag("no-variable", flag, first.text.partition("=")[0], first, does)
-
-
-def _uses(flags: CommandFlags[L], wanted: Iterable[str]) -> Iterator[tuple[str, L]]:
-    """Some flags, each with the words it is given."""
-    return ((flag, word) for flag in sorted(wanted) for word in flags.words.get(flag, ()))
-
-
-def goes_elsewhere(edge: LaunchEdge, flags: CommandFlags[L], around: EdgeSurroundings) -> bool | None:
-    """Whether a command plainly starts something on other hosts; None: that cannot be told."""
-    if not (edge.hosts or edge.hosts_file or edge.nodes):
-        return edge.kind == "remote"
-    found: list[bool | None] = []
-    if counts := flags.given(edge.nodes):
-        number = whole(counts[-1])
-        if number is not None:
-            return number > 1
-        found.append(None)
-    found += [_several_hosts(value) for value in flags.given(edge.hosts)]
-    found += [around.hosts_in(value) != 1 for value in flags.given(edge.hosts_file) if value]
-    if True in found:
-        return True
-    return None if None in found else False
-
-
-def _several_hosts(value: str) -> bool | None:
-    """Whether a list names more than one other host; None: one, or what it names is not known."""
-    if _HOSTS.fullmatch(value.upper()):
-        return True
-    hosts = {host for host in _hosts(value) if host not in _HERE}
-    if len(hosts) > 1:
-        return True
-    return None if hosts else False
-
-
-def _hosts(value: str) -> Iterable[str]:
-    return (part.strip().split(":", 1)[0].rsplit("@", 1)[-1] for part in value.split(","))

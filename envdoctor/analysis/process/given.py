@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.beginnings.root import Root
-from envdoctor.analysis.process.interpreter.slots import Alternative, Origin, Slot
+from envdoctor.analysis.process.interpreter.slots import Alternative, Slot, ValueOrigin
 from envdoctor.analysis.process.results import EndedRoot, RankStart, Walked
 from envdoctor.core.facts import Setting
 
@@ -21,5 +21,5 @@ def of_process(settings: Sequence[Setting], is_rank: bool) -> Walked:
 
 
 def _slot(setting: Setting) -> Slot:
-    origin = Origin(setting.name, setting.name_place or setting.place, "outside")
+    origin = ValueOrigin(setting.name, setting.name_place or setting.place, "outside")
     return (Alternative("literal", setting.value.text, "yes", (origin,)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Origin, excludes
+from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin, excludes
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.core.records import dataclass, field
 
@@ -13,7 +13,7 @@ from envdoctor.core.records import dataclass, field
 class Journey:
     """One origin: the value it gave, the starts that see it, and those that do not, each with the edge that lost it."""
 
-    origin: Origin
+    origin: ValueOrigin
     value: Alternative
     reached: list[RankStart] = field(default_factory=list)
     lost: list[tuple[RankStart, Loss]] = field(default_factory=list)
@@ -41,7 +41,7 @@ def journeys(starts: Sequence[RankStart]) -> list[Journey]:
     return list(found.values())
 
 
-def _of(found: dict[tuple[object, ...], Journey], origin: Origin, value: Alternative) -> Journey:
+def _of(found: dict[tuple[object, ...], Journey], origin: ValueOrigin, value: Alternative) -> Journey:
     if origin.key not in found:
         found[origin.key] = Journey(origin, value)
     return found[origin.key]

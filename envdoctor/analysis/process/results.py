@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envdoctor.analysis.process.beginnings.root import Root
-from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Lost, Origin, Slot, compatible
+from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Lost, Slot, ValueOrigin, compatible
 from envdoctor.analysis.process.interpreter.state import Starter
 from envdoctor.core.facts import FileFacts, Place
 
@@ -82,9 +82,9 @@ class Replaced(NamedTuple):
     first), nearer (the first was written nearer to the launch, or as the more specific one, and loses)."""
 
     how: str
-    first: Origin
+    first: ValueOrigin
     before: str
-    second: Origin
+    second: ValueOrigin
     after: str
     by: str = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envdoctor.analysis.process.interpreter.slots import Origin
+from envdoctor.analysis.process.interpreter.slots import ValueOrigin
 from envdoctor.analysis.process.journeys import Journey
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
@@ -26,7 +26,7 @@ def judged(name: str, context: LaunchContext, path: str) -> Variable | None:
     return variable if platform is None or variable.platform in ("both", platform) else None
 
 
-def setting_of(origin: Origin, context: LaunchContext) -> Setting | None:
+def setting_of(origin: ValueOrigin, context: LaunchContext) -> Setting | None:
     """What the file says at an origin: its value, its comment, its channel."""
     return context.setting_at(origin.place, origin.name)
 
@@ -39,7 +39,7 @@ def is_plain(journey: Journey, context: LaunchContext) -> bool:
     return judged(origin.name, context, origin.place.path) is not None
 
 
-def is_used(name: str, starts: Iterable[RankStart], origin: Origin, context: LaunchContext) -> bool:
+def is_used(name: str, starts: Iterable[RankStart], origin: ValueOrigin, context: LaunchContext) -> bool:
     """Whether a script on the way does something with a variable itself: it may hand it on in its own way."""
     paths = {origin.place.path}
     for start in starts:

@@ -120,7 +120,7 @@ def _job(context: checks.LaunchContext, start: RankStart, timelines: list[Timeli
 def _paths(context: checks.LaunchContext, start: RankStart) -> set[str]:
     """The files on the way to a launch."""
     found = {start.root.path, start.place.path, *(place.path for place in start.callers)}
-    for path in found:
+    for path in sorted(found):
         found.update(context.walked.sourced.get(path, ()))
     return found
 

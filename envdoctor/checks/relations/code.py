@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
-from envdoctor.analysis.process.interpreter.slots import Origin
+from envdoctor.analysis.process.interpreter.slots import ValueOrigin
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.programs import holds
 from envdoctor.analysis.references.paths import folder
@@ -57,7 +57,7 @@ def _image(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Fin
         edge = next((e for e in context.launchers.edges_of(starter.name) if _image_wins(e, starter.words)), None)
         if edge is None:
             continue
-        named = {name for name, _, _ in starter.given}
+        named = _named(edge, starter.words)
         for name, (value, place) in given_by(start).items():
             origin = _origin(start, name)
             if (
@@ -76,7 +76,7 @@ def _image(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Fin
                               help=f"{starter.name} {flag}={name}", evidence=edge.evidence[-1:])  # fmt: skip
 
 
-def _origin(start: RankStart, name: str) -> Origin | None:
+def _origin(start: RankStart, name: str) -> ValueOrigin | None:
     alternative = start.alternative(name)
     return alternative.origins[0] if alternative is not None and alternative.origins else None
 
@@ -176,3 +176,14 @@ def _image_wins(edge: LaunchEdge, words: Sequence[str]) -> bool:
     """Whether the variables of the image replace what the caller has, with these flags."""
     flags = {word.partition("=")[0] for word in words}
     return any(step.image == "over" and flags.intersection(step.if_flags or flags) for step in edge.steps)
+
+
+def _named(edge: LaunchEdge, words: Sequence[str]) -> set[str]:
+    """The names for which the caller's value counts although the image has one."""
+    found: set[str] = set()
+    for at, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if flag in edge.names_only:
+            text = value if equals else "".join(words[at + 1 : at + 2])
+            found.update(part.split("=", 1)[0].strip() for part in text.split(","))
+    return found

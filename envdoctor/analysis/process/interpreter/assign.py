@@ -12,8 +12,8 @@ from envdoctor.analysis.process.interpreter.slots import (
     Alternative,
     Exported,
     Loss,
-    Origin,
     Slot,
+    ValueOrigin,
 )
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text
@@ -104,10 +104,10 @@ def bind(
     old = shell.held(name)
     exported = _exported(name, old, shell, manner, grows)
     default = manner.default or name in shell.defaulting
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[ValueOrigin, ...] = ()
     if walker.is_known(name):
         likely = text is not None and text.likely
-        origin = Origin(name, place, manner.operation, shell.process.layer, default, likely, bool(shell.guard))
+        origin = ValueOrigin(name, place, manner.operation, shell.process.layer, default, likely, bool(shell.guard))
         walker.notes.wrote(origin, None if grows else text, old, shell.moment(), shell.open or walker.in_loop())
         origins = (origin, *_origins(old, origin))[:MOST_ORIGINS] if grows or default else (origin,)
     value = _alternative(walker, name, text, exported, origins)
@@ -123,12 +123,12 @@ def bind(
     shell.lost.pop(name, None) if exported != "no" and not shell.guard else None
 
 
-def _origins(old: Slot | None, new: Origin) -> tuple[Origin, ...]:
+def _origins(old: Slot | None, new: ValueOrigin) -> tuple[ValueOrigin, ...]:
     return tuple(o for a in old or () for o in a.origins if o.key != new.key)
 
 
 def _alternative(
-    walker: Walker, name: str, text: Text | None, exported: Exported, origins: tuple[Origin, ...]
+    walker: Walker, name: str, text: Text | None, exported: Exported, origins: tuple[ValueOrigin, ...]
 ) -> Alternative:
     if text is None:
         return Alternative("unknown", "", exported, origins)

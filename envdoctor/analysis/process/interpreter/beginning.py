@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from envdoctor.analysis.process import edges
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter import crossing, variables
-from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Origin
-from envdoctor.analysis.process.interpreter.state import Process, Shell
+from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin
+from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import MOST_IN_ALL, Walker
 from envdoctor.analysis.process.results import EndedRoot
@@ -43,7 +43,7 @@ def begin(walker: Walker, root: Root, previous: Shell | None = None) -> Shell | 
         walker.notes.bound("operations of the scan", root.path)
         return None
     walker.began(root)
-    shell = Shell(Process(root.kind, Place(root.path, root.line, 1, root.line, 1), 0), root.path)
+    shell = Shell(ShellProcess(root.kind, Place(root.path, root.line, 1, root.line, 1), 0), root.path)
     if previous is not None:
         _after(shell, previous)
     count = walker.count
@@ -91,7 +91,7 @@ def _meant(walker: Walker, root: Root, setting: Setting, shell: Shell) -> None:
         return
     place = setting.name_place or setting.place
     value = setting.value.known
-    origin = Origin(setting.name, place, "manifest", 0, setting.op == "default" and setting.channel != "argument")
+    origin = ValueOrigin(setting.name, place, "manifest", 0, setting.op == "default" and setting.channel != "argument")
     one = Alternative("literal" if value is not None else "unknown", value or "", "no", (origin,))
     what = f"a variable of {kind_of(setting.place.path) or 'the file'} itself"
     loss = _OUTSIDE.get((setting.channel, root.kind), Loss("not-exported", place, what))

@@ -13,11 +13,11 @@ from envdoctor.analysis.process.interpreter.slots import (
     Exported,
     Known,
     Loss,
-    Origin,
     Slot,
+    ValueOrigin,
     is_there,
 )
-from envdoctor.analysis.process.interpreter.state import Process, Shell, Starter
+from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess, Starter
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.analysis.process.results import Mistaken
@@ -34,7 +34,7 @@ _NAMED = regex(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=", 8)
 def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shell:
     """A process that starts from what the shell exports; what it does not export is lost here."""
     process = shell.process
-    child = Shell(Process(kind, place, process.layer + 1, process.chain, process.callers), shell.path)
+    child = Shell(ShellProcess(kind, place, process.layer + 1, process.chain, process.callers), shell.path)
     child.script = shell.script
     child.guard = shell.guard
     child.writes = shell.writes.copy()
@@ -172,7 +172,7 @@ def _bind_flag(
         return
     if given.wins == "under" and before is not None and is_there(before):
         if walker.is_known(name):
-            walker.notes.loses(Origin(name, where, "flag", child.process.layer), value, before, launcher)
+            walker.notes.loses(ValueOrigin(name, where, "flag", child.process.layer), value, before, launcher)
         return
     exported: Exported = "maybe" if given.maybe else "yes"
     child.visible.pop(name, None)

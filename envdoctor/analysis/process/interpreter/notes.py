@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.analysis.process.interpreter.slots import Guard, Origin, Slot
+from envdoctor.analysis.process.interpreter.slots import Guard, Slot, ValueOrigin
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.results import EndedRoot, Mistaken, RankStart, Replaced, Unfollowed, Walked
 
@@ -29,7 +29,7 @@ class WalkNotes:
         """A bound was reached: what lies beyond is not known."""
         self.bounded[f"{path}: {what}"] = None
 
-    def wrote(self, origin: Origin, text: Text | None, old: Slot | None, now: Moment, quiet: bool) -> None:
+    def wrote(self, origin: ValueOrigin, text: Text | None, old: Slot | None, now: Moment, quiet: bool) -> None:
         """Note where one value plainly takes the place of another; `quiet`: only remember when this was."""
         before = self._written_at.get(origin.name)
         self._written_at[origin.name] = (origin.key, now)
@@ -44,7 +44,7 @@ class WalkNotes:
             key = (how, first.key, origin.key)
             self.replaced.setdefault(key, Replaced(how, first, one.text, origin, text.text))
 
-    def loses(self, origin: Origin, value: Text, before: Slot, launcher: str) -> None:
+    def loses(self, origin: ValueOrigin, value: Text, before: Slot, launcher: str) -> None:
         """A flag that counts only where the caller has nothing, and the caller has something."""
         if len(before) != 1 or before[0].kind != "literal" or not before[0].origins:
             return
@@ -63,7 +63,7 @@ class WalkNotes:
         )  # fmt: skip
 
 
-def _how(first: Origin, second: Origin, guard: Guard, at_once: bool) -> str:
+def _how(first: ValueOrigin, second: ValueOrigin, guard: Guard, at_once: bool) -> str:
     """In which way the second takes the place of the first: "nearer", "twice", or none that is a fault."""
     if first.operation in ("prefix", "flag") and first.layer < second.layer and second.operation != "prefix":
         return "nearer"

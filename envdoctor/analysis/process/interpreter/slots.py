@@ -40,7 +40,7 @@ class Atom(NamedTuple):
 Guard = tuple[Atom, ...]
 
 
-class Origin(NamedTuple):
+class ValueOrigin(NamedTuple):
     """One operation that gave a name its value. Two with one `key` are the same piece of text.
 
     `operation` is assign, export, declare, prefix, flag, file, manifest or outside; `layer` is the depth of the process
@@ -69,7 +69,7 @@ class Alternative(NamedTuple):
     kind: Known
     text: str = ""
     exported: Exported = "no"
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[ValueOrigin, ...] = ()
     guard: Guard = ()
 
 

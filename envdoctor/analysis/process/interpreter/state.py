@@ -37,7 +37,7 @@ class Function(NamedTuple):
     line: int
 
 
-class Process(NamedTuple):
+class ShellProcess(NamedTuple):
     """What runs: a script, a shell in a container, a rank. `chain` are the starters on the way, outermost first."""
 
     kind: str
@@ -56,8 +56,6 @@ class Starter(NamedTuple):
     words: tuple[str, ...]
     inner: tuple[str, ...] = ()
     ranks: bool = False
-    given: tuple[tuple[str, str | None, Place], ...] = ()
-    """Names that its words give or hand on: name, value (None: handed on), place."""
 
 
 class Shell:
@@ -69,7 +67,7 @@ class Shell:
         "writes",
     )  # fmt: skip
 
-    def __init__(self, process: Process, path: str) -> None:
+    def __init__(self, process: ShellProcess, path: str) -> None:
         self.process = process
         self.path = path
         self.script = path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, Origin
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker
@@ -30,7 +30,7 @@ def give(walker: Walker, setting: Setting, shell: Shell, operation: str) -> None
     elif setting.op in ("set", "default", "append"):
         value = setting.value
         text = value.known if value.kind != "unknown" else None
-        origin = Origin(name, place, operation, shell.process.layer, setting.op == "default")
+        origin = ValueOrigin(name, place, operation, shell.process.layer, setting.op == "default")
         exported: Exported = "no" if setting.exported == "no" else "yes"
         kind: Known = "literal" if text is not None else "unknown"
         shell.lost.pop(name, None)
