@@ -256,6 +256,7 @@ def step_text(step: EdgeStep) -> str:
     text = STEP_TEXT[step.verb].format(value if plain else code(value if isinstance(value, tuple) else (value,)))
     text += " where nothing is set" if step.wins == "under" else ""
     text += " (may not arrive)" if step.maybe or step.stars == "maybe" else ""
+    text += {"all": ", to all parts", "maybe": ", perhaps to all parts", "": ""}[step.reaches]
     text += f" if {code(step.if_flags)}" if step.if_flags else ""
     text += f" unless {code(step.unless)}" if step.unless else ""
     text += {"remote": " for other hosts", "local": " on this host", "": ""}[step.where]

@@ -350,7 +350,9 @@ def test_what_a_finding_says(line: str, says: str) -> None:
 def test_each_part_of_a_command_has_its_own_variables() -> None:
     line = "mpirun -np 1 -x A python head.py : -np 7 -x B python train.py"
     assert [g.name.text for g in crossed(line).gives] == ["A"]
-    assert [g.name.text for g in crossed(line, part=1).gives] == ["B"]
+    assert [(g.name.text, g.maybe) for g in crossed(line, part=1).gives] == [("A", True), ("B", False)]
+    line = "mpiexec -genv A 1 -env B 2 python head.py : -env C 3 python train.py"
+    assert [(g.name.text, g.maybe) for g in crossed(line, part=1).gives] == [("A", False), ("C", False)]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ Grammar = Literal["lines", "docker", "shell", "dotenv", "bash", "yaml", "json", 
 Started = Literal["process", "container", "remote", "job", "daemon", "service", "login"]
 Sure = Literal["high", "medium", "low"]
 Stars = Literal["yes", "maybe"]
+Reach = Literal["all", "maybe"]
 NO_WORDS: frozenset[str] = frozenset()
 NOTHING: Mapping[str, str] = MappingProxyType({})
 WORDS = ValueKind("words, blank between them", str, lambda text: tuple(text.split()), full=True)
@@ -101,6 +102,13 @@ class EdgeStep:
     maybe: bool = field(
         default=False, metadata=key(FLAG, "what is given may not arrive: versions or the other side decide")
     )
+    reaches: str = field(
+        default="",
+        metadata=key(
+            choice(get_args(Reach)),
+            "what the first of several parts (`:`) gives goes to the others too: all, or maybe; absent: not",
+        ),
+    )
     stars: str = field(
         default="",
         metadata=key(choice(get_args(Stars)), "`PREFIX*` that is given stands for all such names; absent: for none"),
@@ -135,7 +143,7 @@ VERBS = (
 """The fields of a step that say what it does."""
 _MODIFIERS = {
     "wins": ("give", "list", "read", "read_flag", "set"), "grammar": ("read", "read_flag"),
-    "maybe": ("give", "read", "read_flag"), "stars": ("give",),
+    "maybe": ("give", "read", "read_flag"), "stars": ("give",), "reaches": ("give",),
 }  # fmt: skip
 """Keys that only some verbs take."""
 _VERB_KEYS = tuple("list" if name == "listed" else name for name in VERBS)

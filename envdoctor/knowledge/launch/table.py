@@ -35,7 +35,7 @@ class Launchers:
             self._add(row)
         for rows in self.by_program.values():
             rows.sort(key=lambda row: not row.subcommands)
-        for edge in self.edges:
+        for edge in sorted(self.edges, key=lambda edge: not edge.only_with):
             for name in edge.launchers:
                 self._edges.setdefault(name, []).append(edge)
 
@@ -53,7 +53,7 @@ class Launchers:
 
     def edges_of(self, launcher: str) -> list[LaunchEdge]:
         """What a command of this name may be, those that flags tell apart first."""
-        return sorted(self._edges.get(launcher, ()), key=lambda edge: not edge.only_with)
+        return self._edges.get(launcher, [])
 
     def command_of(self, launcher: str) -> LauncherCommand | None:
         """The row of a command by its name in facts, or None."""
