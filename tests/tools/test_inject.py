@@ -189,6 +189,18 @@ def test_what_would_be_no_fault_is_not_planted(kind: str, text: str, tmp_path: P
     assert plant(kind, tmp_path, run_sh=text) is None
 
 
+def test_no_place_where_a_container_is_started_below(tmp_path: Path) -> None:
+    files = {
+        "run_sh": "srun bash train.sh\n",
+        "train_sh": "docker run image torchrun t.py\n",
+        "all_sh": "bash run.sh\n",
+    }
+    assert places(tmp_path, **files) == ([], [])
+    single, called = places(tmp_path, **(files | {"train_sh": "torchrun t.py\n"}))
+    assert [place.script.path for place in single] == ["run.sh", "train.sh"]
+    assert [place.script.path for place in called] == ["run.sh"]
+
+
 def test_a_name_is_left_out(tmp_path: Path) -> None:
     mpirun = "mpirun -np 16 --hostfile hosts python train.py\n"
     assert changed(plant("left-out", tmp_path, run_sh=mpirun)) == [

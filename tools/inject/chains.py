@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from inject.places import Launch, Script, launches, own_line, script_of
+from inject.places import Launch, Script, in_container, launches, own_line, script_of
 
 MADE = "submit_training.sh"
 _COMPUTED = re.compile(r"^(\$\{?\w+\}?|\$\([^()]*\)|\.)/")
@@ -32,7 +32,7 @@ class Chain(NamedTuple):
 
 def chains(scripts: Sequence[Script]) -> Iterator[Chain]:
     """Every call of a script that starts ranks."""
-    launching = {script.path: (script, found[0]) for script in scripts if (found := _always(script))}
+    launching = {script.path: (script, found[0]) for script in scripts if (found := _always(script, scripts))}
     for caller in scripts:
         for command in caller.commands:
             texts = command.texts()
@@ -54,9 +54,10 @@ def chains(scripts: Sequence[Script]) -> Iterator[Chain]:
                 )  # fmt: skip
 
 
-def _always(script: Script) -> list[Launch]:
-    """The launches of a script that need no condition."""
-    return [launch for launch in launches(script) if not {"if", "case"} & set(launch.command.within)]
+def _always(script: Script, others: Sequence[Script]) -> list[Launch]:
+    """The launches of a script that need no condition, and go on in no container."""
+    found = [launch for launch in launches(script) if not {"if", "case"} & set(launch.command.within)]
+    return [launch for launch in found if not in_container(launch, others)]
 
 
 def _called(texts: Sequence[str]) -> str:

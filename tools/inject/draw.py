@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar
 
 from inject.chains import chains
 from inject.kinds import Place
-from inject.places import launches, scripts
+from inject.places import in_container, launches, scripts
 from inject.settings import Named
 
 
 def places_of(checkout: Path) -> tuple[list[Place], list[Place]]:
     """The launches of a checkout, and those whose script another one starts."""
     read = list(scripts(checkout))
-    starting = [(script, launch) for script in read for launch in launches(script)]
+    starting = [(script, launch) for script in read for launch in launches(script) if not in_container(launch, read)]
     if not starting:
         return [], []
     named = Named(checkout)

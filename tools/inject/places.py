@@ -12,8 +12,11 @@ from inject.shell import Command, Word, commands
 SUFFIXES = {".sh", ".bash", ".slurm", ".sbatch", ".job", ".pbs", ".sub"}
 _NO_PROJECT = re.compile(
     r"(^|/)(\.git|third_party|vendor|node_modules)(/|$)|unit_?tests?|(^|[/_-])(tpu|ascend|npu|hpu|gaudi|habana|xpu|cpu)"
+    r"|(^|[/_-])(1n?gpu|single_?gpu)",
+    re.IGNORECASE,
 )
-"""Paths of copies of others, of unit tests, and of what runs on devices on which nothing of the pool is read."""
+"""Paths of copies of others, of unit tests, and of what runs where nothing of the pool is read: no GPU, or only one."""
+_CONTAINER = re.compile(r"^[^#\n]*\b(docker|podman|singularity|apptainer|enroot|sudo)\b", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _TORCH = re.compile(r"(^|[\s/\"'])torchrun\b|-m\s+torch\.distributed\.(run|launch)\b")
 _TRAINING = re.compile(r"\S*(train|finetun|sft|run_clm|run_mlm)\w*\.py$")
@@ -116,6 +119,12 @@ def launch_of(script: Script, command: Command) -> Launch | None:
     program, flags, launcher, shape, text = made
     statement = script.text.rfind("\n", 0, command.start) + 1
     return Launch(statement, program, flags, _statement_end(script, command), launcher, shape, text, command)
+
+
+def in_container(launch: Launch, scripts: Sequence[Script]) -> bool:
+    """Whether a launch runs a script of the checkout that goes on in a container, which starts with less anyway."""
+    named = {word.rpartition("/")[2] for word in re.findall(r"[\w./-]+", launch.words)}
+    return any(script.path.rpartition("/")[2] in named and _CONTAINER.search(script.text) for script in scripts)
 
 
 def own_line(script: Script, command: Command) -> bool:
