@@ -176,6 +176,7 @@ def test_no_name_is_given_that_the_project_has(tmp_path: Path) -> None:
         ("too-late", TRAIN + "bash next.sh\n"),
         ("too-late", "for i in 1 2; do\n torchrun t.py\ndone\n"),
         ("docker", "srun torchrun t.py\n"),
+        ("export-none", "srun -N 2 --export ALL torchrun t.py\n"),
         ("left-out", "mpirun -np 8 python train.py\n"),
         ("left-out", "mpirun -np 8 -H localhost:8 python train.py\n"),
         ("left-out", "#SBATCH -N 2\nmpirun -np 8 --hostfile hosts python train.py\n"),

@@ -71,6 +71,8 @@ def export_none(site: Site, setting: Setting) -> tuple[list[Edit], list[Edit], s
         return None
     if site.launch.launcher != "srun":
         return _in_front(site, setting, "srun --export=NONE ")
+    if "--export" in site.launch.words:
+        return None
     before = _given(site, setting)
     return before, [*before, put(site.launch.flags, " --export=NONE")], NOT_FORWARDED
 
