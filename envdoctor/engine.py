@@ -218,7 +218,7 @@ class Engine:
         walked = walk(self.project, read, self.catalog.variable)
         files = {facts.path: facts for facts in (*read, *walked.files)}
         programs = Programs(self.project, self.catalog.variable)
-        self._coverage = coverage(walked)
+        self._coverage = coverage(walked, {facts.path for facts in read})
         return LaunchContexts(
             LaunchProject(
                 walked, files, self._shared, load_launchers(), self._target, self.level_of, self.project.files.text,

@@ -142,7 +142,7 @@ class Crossing(Generic[L]):
             return False
         if self.start == "caller" or any(_names(kept, name) for kept in self.keeps):
             return True
-        return None if self.start == "daemon" and self.begins else False
+        return False
 
 
 def _names(pattern: str, name: str) -> bool:
@@ -258,7 +258,9 @@ class _Crossing(Generic[L]):
             self._read_flag(step)
 
     def settle(self) -> None:
-        """What is said of it begins with what decided."""
+        """What is said of it begins with what decided; a daemon may run already, or begin here."""
+        if self.result.start == "daemon" and self.result.begins:
+            self._unknown(f"whether {self.result.daemon} runs already is not known")
         if self.lead:
             self.result.says = f"{self.lead} {self.result.says}".rstrip()
 

@@ -5,7 +5,7 @@ Printed is what the walk tells and nothing else, so that no display can contradi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Slot
@@ -126,58 +126,50 @@ def _short(text: str) -> str:
 # What was followed, and what was not
 
 
-def followed(walked: Walked) -> list[Place]:
-    """The launches that were followed to their ranks, each place once."""
-    return list(dict.fromkeys(start.place for start in walked.starts if not start.opaque and not start.hint))
+def followed(walked: Walked, paths: Collection[str]) -> list[Place]:
+    """The launches in some files that were followed to their ranks, each place once."""
+    found = (start.place for start in walked.starts if not start.opaque and not start.hint)
+    return [place for place in dict.fromkeys(found) if place.path in paths]
 
 
-def not_followed(walked: Walked) -> list[Unfollowed]:
-    """The launches that were not, each place once."""
-    there = set(followed(walked))
+def not_followed(walked: Walked, paths: Collection[str]) -> list[Unfollowed]:
+    """The launches in some files that were not, each place once."""
+    there = set(followed(walked, paths))
     found: dict[Place, Unfollowed] = {}
     for one in walked.unfollowed:
-        if one.place not in there:
+        if one.place not in there and one.place.path in paths:
             found.setdefault(one.place, one)
     return list(found.values())
 
 
-def coverage(walked: Walked) -> dict[str, Any]:
-    """How many launches there are, and how many were followed to the ranks."""
-    missed = not_followed(walked)
+def coverage(walked: Walked, paths: Collection[str]) -> dict[str, Any]:
+    """How many launches there are in some files, and how many of them were followed to the ranks."""
+    missed = not_followed(walked, paths)
     why: dict[str, int] = {}
     for one in missed:
         why[one.why] = why.get(one.why, 0) + 1
-    count = len(followed(walked))
+    count = len(followed(walked, paths))
     return {"found": count + len(missed), "followed": count, "not_followed": dict(sorted(why.items()))}
 
 
-def coverage_line(told: Mapping[str, Any]) -> str:
-    """`launches 14: 11 followed to the ranks, 3 not (command unknown 1, image not in the tree 2)`."""
-    missed = told["found"] - told["followed"]
-    why = ", ".join(f"{reason} {count}" for reason, count in told["not_followed"].items())
-    return f"launches {told['found']}: {told['followed']} followed to the ranks" + (
-        f", {missed} not ({why})" if missed else ""
-    )
-
-
-def unknown_lines(walked: Walked) -> Iterator[str]:
-    """The launches that were not followed, and why."""
-    for one in not_followed(walked):
+def unknown_lines(walked: Walked, paths: Collection[str]) -> Iterator[str]:
+    """The launches in some files that were not followed, and why."""
+    for one in not_followed(walked, paths):
         what = f": {_short(one.what)}" if one.what else ""
         yield f"{one.place.path}:{one.place.line}: {' > '.join(one.chain) or '?'}: {one.why}{what}"
-    for bound in walked.bounded:
+    for bound in walked.bounded if paths else ():
         yield f"{bound}: not followed further"
 
 
-def as_json(walked: Walked, matters: Matters) -> dict[str, Any]:
-    """All launches as data."""
+def as_json(walked: Walked, matters: Matters, paths: Collection[str]) -> dict[str, Any]:
+    """The launches in some files as data."""
     return {
         "version": 1,
-        "launches": [_json(start, matters) for start in distinct(walked.starts)],
-        "coverage": coverage(walked),
+        "launches": [_json(s, matters) for s in distinct(walked.starts) if s.place.path in paths],
+        "coverage": coverage(walked, paths),
         "unknown": [
             {"path": one.place.path, "line": one.place.line, "chain": list(one.chain), "why": one.why, "what": one.what}
-            for one in not_followed(walked)
+            for one in not_followed(walked, paths)
         ],
     }
 

@@ -40,7 +40,7 @@ def show(arguments: argparse.Namespace, setup: ScanSetup, found: Found, stdin: M
     elif arguments.show_target:
         _targets(project, found, wanted)
     else:
-        _launches(setup, project, found, wanted)
+        _launches(arguments, setup, project, found, wanted)
     errors = [*found.errors, *project.internal.messages()]
     for message in (*errors, *(f"{c.place.path}:{c.place.line}: {c.message}" for c in setup.config.complaints)):
         reports.tell(message)
@@ -97,18 +97,24 @@ def _targets(project: Project, found: Found, wanted: ReportOutput) -> None:
     _print(line for group in groups for line in targets_show.lines(group))
 
 
-def _launches(setup: ScanSetup, project: Project, found: Found, wanted: ReportOutput) -> None:
-    """Print the launches in the files."""
+def _launches(
+    arguments: argparse.Namespace, setup: ScanSetup, project: Project, found: Found, wanted: ReportOutput
+) -> None:
+    """Print the launches in the files, or those that could not be followed."""
     from envdoctor.analysis.process import show as launch_lines
     from envdoctor.analysis.process.walk import walk
 
     read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
     walked = walk(project, read, setup.catalog.variable)
     if wanted.format == "json":
-        print(json.dumps(launch_lines.as_json(walked, setup.catalog.variable), indent=2))
+        print(json.dumps(launch_lines.as_json(walked, setup.catalog.variable, set(found.files)), indent=2))
         return
-    _print(launch_lines.lines(walked, setup.catalog.variable, found.files))
-    _print(iter((launch_lines.coverage_line(launch_lines.coverage(walked)),)))
+    paths = set(found.files)
+    if arguments.show_unknown:
+        _print(launch_lines.unknown_lines(walked, paths))
+    else:
+        _print(launch_lines.lines(walked, setup.catalog.variable, found.files))
+    print(reports.coverage_line(launch_lines.coverage(walked, paths)))
 
 
 def _differences(arguments: argparse.Namespace, setup: ScanSetup, project: Project, wanted: ReportOutput) -> int:

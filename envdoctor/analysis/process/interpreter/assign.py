@@ -45,6 +45,8 @@ FLAG = BindingManner("flag", "yes")
 
 def assign(walker: Walker, operation: Operation, shell: Shell, manner: BindingManner = BARE) -> Shell:
     """`NAME=VALUE`, `NAME+=VALUE`, arrays and their elements."""
+    if operation[0] != "assign":  # a gap in front of a command
+        return shell
     _, line, column, name, subscript, sign, value = operation
     if value and value[0] == "array":
         _array(walker, name, value[1], sign, shell)

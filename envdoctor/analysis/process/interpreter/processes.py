@@ -10,7 +10,7 @@ from envdoctor.analysis.process.interpreter.beginning import program
 from envdoctor.analysis.process.interpreter.slots import Loss, is_there
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text
-from envdoctor.analysis.process.interpreter.walker import HARMLESS, MOST_CONTEXTS, SHELLS, Walker
+from envdoctor.analysis.process.interpreter.walker import HARMLESS, MOST_OF_SCRIPT, SHELLS, Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body
 from envdoctor.knowledge.launch.find import find
@@ -188,8 +188,8 @@ def enter(walker: Walker, path: str, child: Shell, arguments: tuple[Text, ...], 
         walker.notes.bound("scripts that start one another", path)
         return None
     walker.contexts[path] = walker.contexts.get(path, 0) + 1
-    if walker.contexts[path] > MOST_CONTEXTS:
-        walker.notes.bound(f"more than {MOST_CONTEXTS} callers", path)
+    if walker.spent.get(path, 0) > MOST_OF_SCRIPT:
+        walker.notes.bound("operations for all of its callers", path)
         walker.unfollowed(place, child, "started from many places", path)
         return None
     child.path = child.script = path

@@ -30,8 +30,8 @@ MOST_OPERATIONS = 20_000
 """Operations of one root; generated scripts of any length must end."""
 MOST_IN_ALL = 400_000
 """Operations of a scan."""
-MOST_CONTEXTS = 8
-"""Callers of one script that are each gone through."""
+MOST_OF_SCRIPT = 20_000
+"""Operations of one script over all of its callers, each of which is gone through."""
 DEEPEST_FILES = 12
 """Files that source and start one another."""
 DEEPEST_TEXT = 8
@@ -86,6 +86,7 @@ class Walker:
         self.notes = WalkNotes()
         self.texts: dict[tuple[str, str], tuple[Piece, ...]] = {}
         self.contexts: dict[str, int] = {}
+        self.spent: dict[str, int] = {}
         self.batches: dict[str, str] = {}
         self.count = 0
         self.operations = 0
@@ -141,11 +142,13 @@ class Walker:
     def run_file(self, path: str, operations: Body, shell: Shell, kind: str) -> Shell | None:
         """Run the body of a file, which `return` or `exit` ends."""
         self.files.append(path)
+        before = self.operations
         try:
             with self._frame(kind) as ended:
                 after = self.run(operations, shell)
         finally:
             self.files.pop()
+            self.spent[path] = self.spent.get(path, 0) + self.operations - before
         return self.meet_all([after, *ended])
 
     def aside(self, operations: Body, shell: Shell) -> None:
