@@ -133,10 +133,6 @@ def test_no_example_line_breaks_the_reading() -> None:
                 cross(command)
 
 
-NOT_FOUND_YET = {"su"}
-"""Files with an example that loses a variable and no finding: what `su -c` runs is read ahead of the `su` itself."""
-
-
 def test_examples_lose_what_they_say(tmp_path: Path) -> None:
     for number, (_, example) in enumerate(EXAMPLES):
         folder = tmp_path / f"{number:03}"
@@ -144,26 +140,7 @@ def test_examples_lose_what_they_say(tmp_path: Path) -> None:
         (folder / "run.sh").write_text(f"#!/bin/bash\nexport NCCL_ALGO=Ring\n{example.line}\n")
     told = {path for path, _, name, _ in found(scan_json(tmp_path)) if name == "not-forwarded"}
     lost = [EXAMPLES[int(path[:3])][1].line for path in sorted(told)]
-    assert lost == [example.line for title, example in EXAMPLES if example.loses and title not in NOT_FOUND_YET]
-
-
-def test_every_file_that_drops_something_shows_it() -> None:
-    drops = {file.title for file in load_files() if file.deliveries}
-    assert drops - {title for title, example in EXAMPLES if example.loses} == {"DeepSpeed"}, "NCCL_ALGO goes there"
-
-
-@pytest.mark.parametrize(
-    ("launcher", "passes", "elsewhere"),
-    [
-        ("mpirun", "named", "hosts"), ("srun", "everything", "always"), ("ssh", "named", "always"),
-        ("docker run", "named", "always"), ("deepspeed", "named", "hosts"), ("sudo", "named", "always"),
-        ("apptainer exec", "everything", "always"), ("ray job submit", "named", "always"), ("parallel", "named", "hosts"),
-        ("kubectl exec", "named", "always"), ("env", "everything", "always"), ("su", "everything", "always"),
-    ],
-)  # fmt: skip
-def test_what_gets_through(launcher: str, passes: str, elsewhere: str) -> None:
-    deliveries = LAUNCHERS.deliveries_of(launcher)
-    assert (passes, elsewhere) in [(d.passes, d.elsewhere) for d in deliveries]
+    assert lost == [example.line for _, example in EXAMPLES if example.loses]
 
 
 @pytest.mark.parametrize("launcher", ["torchrun", "accelerate launch", "deepspeed", "mpirun", "srun", "python"])
@@ -174,15 +151,6 @@ def test_starts_ranks(launcher: str) -> None:
 @pytest.mark.parametrize("launcher", ["ssh", "docker run", "sudo", "rocm-smi", "nothing"])
 def test_starts_no_ranks(launcher: str) -> None:
     assert not LAUNCHERS.starts_ranks(launcher)
-
-
-def test_every_delivery_says_what_happens_and_what_to_do_on_what_evidence() -> None:
-    for delivery in LAUNCHERS.deliveries:
-        assert delivery.says, delivery.title
-        assert delivery.remedy, delivery.title
-        known = delivery.confidence in ("measured", "read")
-        assert known, f'{delivery.title}: a file with [[delivery]] says confidence = "measured" or "read"'
-        assert delivery.evidence, delivery.title
 
 
 def test_rows_with_subcommands_come_first() -> None:
@@ -212,14 +180,18 @@ def write(folder: Path, name: str, text: str) -> Path:
 def test_a_new_launcher_is_one_file(tmp_path: Path) -> None:
     text = (
         f'title = "My launcher"\n{NEEDED}[[command]]\nprograms = "mylaunch"\nvalued = "-n"\nranks = true\n'
-        '[[delivery]]\nlaunchers = "mylaunch"\npasses = "named"\nprefixes = ["NCCL"]\n'
+        '[[edge]]\nlaunchers = "mylaunch"\nkind = "process"\nsteps = [{ start = "empty" }, { keep = "NCCL*" }]\n'
     )
     made = launchers_from(build([*rule_paths("launchers"), write(tmp_path, "mylaunch.toml", text)]))
     assert made.starts_ranks("mylaunch")
     assert made.command_of("mylaunch").takes_value("-n")  # type: ignore[union-attr]
-    (delivery,) = made.deliveries_of("mylaunch")
-    assert delivery.prefixes == ("NCCL",)
-    assert (delivery.title, delivery.evidence) == ("My launcher", ("measured",))
+    (edge,) = made.edges_of("mylaunch")
+    assert [(step.verb, getattr(step, step.verb)) for step in edge.steps] == [("start", "empty"), ("keep", ("NCCL*",))]
+    assert (edge.title, edge.evidence) == ("My launcher", ("measured",))
+    command = find(made, words_of("mylaunch -n 2 python train.py"))
+    assert command is not None
+    assert cross(command).carries("NCCL_ALGO") is True
+    assert cross(command).carries("OMP_NUM_THREADS") is False
 
 
 PRUN = f'title = "Another prun"\n{NEEDED}'
@@ -233,10 +205,8 @@ TAKEN = [
      "command 1: programs: docker run is already in launchers/docker.toml"),
     ('[[command]]\nprograms = "x"\nmodules = "torch.distributed.run"',
      "command 1: modules: python -m torch.distributed.run is already in launchers/torchrun.toml"),
-    ('[[delivery]]\nlaunchers = "prun"\npasses = "named"',
-     'delivery 1: launchers: prun is in launchers/open-mpi.toml: say shares = ["open-mpi"]'),
-    ('[[delivery]]\nlaunchers = "torchrum"\npasses = "named"',
-     "delivery 1: launchers: no [[command]] is called torchrum (did you mean torchrun?)"),
+    ('[[edge]]\nlaunchers = "torchrum"\nkind = "process"\nsteps = [{ start = "caller" }]',
+     "edge 1: launchers: no [[command]] is called torchrum (did you mean torchrun?)"),
 ]  # fmt: skip
 
 
@@ -249,14 +219,13 @@ def test_a_command_has_one_file(tmp_path: Path, text: str, says: str) -> None:
 
 def test_a_shared_name_needs_flags_that_tell_the_programs_apart(tmp_path: Path) -> None:
     text = (
-        f'title = "Another prun"\nshares = ["open-mpi"]\n{NEEDED}[[delivery]]\nlaunchers = "prun"\npasses = "named"\n'
+        f'title = "Another prun"\nshares = ["open-mpi"]\n{NEEDED}[[edge]]\nlaunchers = "prun"\nkind = "process"\n'
+        'steps = [{ start = "caller" }]\n'
     )
-    with pytest.raises(
-        LauncherError, match=r"prun\.toml: delivery 1: only_with: missing: prun is in launchers/open-mpi"
-    ):
+    with pytest.raises(LauncherError, match=r"prun\.toml: edge 1: only_with: missing: prun is in launchers/open-mpi"):
         build([*rule_paths("launchers"), write(tmp_path, "prun.toml", text)])
     made = build([*rule_paths("launchers"), write(tmp_path, "prun.toml", f'{text}only_with = "--mine"\n')])
-    assert [d.title for d in launchers_from(made).deliveries_of("prun")] == ["Open MPI", "Another prun"]
+    assert [e.title for e in launchers_from(made).edges_of("prun")] == ["Open MPI", "Another prun", "Open MPI"]
 
 
 def test_shares_names_a_file_with_commands(tmp_path: Path) -> None:
@@ -298,10 +267,6 @@ BAD = [
     (f'{COMMAND}programs = "a"\nlaunch = 1', "command 1: launch: unexpected int, expected true or false"),
     (f'{COMMAND}programs = "a"\noptions = [{{ flags = "-e" }}]', "command 1: options 1: form: missing (one of assignment"),
     (f'{COMMAND}programs = "a"\noptions = [{{ flags = "-e", form = "lists" }}]', "options 1: form: 'lists' is not one of"),
-    (f'title = "x"\n{NEEDED}[[delivery]]\nlaunchers = "a"\npasses = "most"', "delivery 1: passes: 'most' is not one of"),
-    (f'title = "x"\n{NEEDED}[[delivery]]\nlauncher = "a"', "launcher: unknown key (did you mean launchers?)"),
-    (f'title = "x"\n{NEEDED}[[delivery]]\nlaunchers = "a"\npasses = "named"\nwrong_flags = {{ "-x" = 1 }}',
-     "delivery 1: wrong_flags: expected a table of texts"),
     (f'title = "x"\n{NEEDED}[[edge]]\nlaunchers = "a"', "edge 1: kind: missing (one of process, container, remote"),
     (EDGE, "edge 1: steps: missing (tables, at least one"),
     (f"{EDGE}steps = []", "edge 1: steps: expected tables, at least one"),

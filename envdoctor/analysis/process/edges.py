@@ -140,9 +140,7 @@ class Crossing(Generic[L]):
             return None
         if any(_names(dropped, name) for dropped in self.drops):
             return False
-        if self.start == "caller" or any(_names(kept, name) for kept in self.keeps):
-            return True
-        return False
+        return self.start == "caller" or any(_names(kept, name) for kept in self.keeps)
 
 
 def _names(pattern: str, name: str) -> bool:
