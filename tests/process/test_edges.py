@@ -398,7 +398,7 @@ def test_what_the_launcher_sets() -> None:
         ("OMP_NUM_THREADS", "1", "under"), ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1", "under"),
     ]  # fmt: skip
     assert [value.name for value in crossed("torchrun train.py").sets] == ["TORCH_NCCL_ASYNC_ERROR_HANDLING"]
-    assert crossed("apptainer exec -e img x").renames == ["APPTAINERENV_", "SINGULARITYENV_"]
+    assert crossed("apptainer exec -e img x").renames == ["SINGULARITYENV_", "APPTAINERENV_"]
     assert crossed("srun --container-image=i x").image == "over"
     assert (crossed("ray start --head").kind, crossed("ray start --head").daemon) == ("daemon", "ray")
     assert crossed("ssh h x").expand == "there"

@@ -4,7 +4,8 @@
 says what its process gets. Nothing here knows a launcher by name.
 
 The order in which a `Crossing` is applied: `start`; `keeps` and `drops` on what the caller has; `image`; `renames`;
-`reads` and `gives`, each over or under what is there by then; `sets`; `resets`; `remembers`.
+`reads` and `gives`, each over or under what is there by then; `sets`; `resets`; `remembers`. Where two of one kind give
+the same name, the later one holds.
 """
 
 from __future__ import annotations
@@ -224,7 +225,9 @@ class _Crossing(Generic[L]):
     def take(self, step: EdgeStep) -> None:
         """Take one step."""
         verb = step.verb
-        if verb in ("keep", "drop", "rename", "reset"):
+        if verb == "rename":
+            self.result.renames.extend(reversed(step.rename))
+        elif verb in ("keep", "drop", "reset"):
             getattr(self.result, f"{verb}s").extend(getattr(step, verb))
         elif verb in ("image", "fixed_at", "expand"):
             setattr(self.result, verb, getattr(step, verb))
