@@ -16,7 +16,6 @@ from parameter_docs import parameter_lines
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
 from envdoctor.knowledge.launchers import (
-    Delivery,
     EdgeStep,
     LaunchEdge,
     LauncherCommand,
@@ -191,7 +190,6 @@ LAUNCHER_TABLES = (
     ("`options` of a `[[command]]`: flags that carry variables", LauncherOption),
     ("`[[edge]]`: what happens to variables on the way", LaunchEdge),
     ("`steps` of an `[[edge]]`: one verb each, and conditions", EdgeStep),
-    ("`[[delivery]]`: what gets through (being replaced by `[[edge]]`)", Delivery),
     ("`[[example]]`: a command line and what is made of it", Line),
 )  # fmt: skip
 """The tables of a launcher file, and the records that describe their keys."""

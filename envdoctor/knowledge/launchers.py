@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.knowledge.files import load_compiled, loads_toml, suggestion
-from envdoctor.knowledge.launch.deliveries import Delivery
 from envdoctor.knowledge.launch.edges import EdgeStep, LaunchEdge, check_step
 from envdoctor.knowledge.launch.records import (
     Form,
@@ -29,7 +28,7 @@ from envdoctor.knowledge.launch.words import POSITIONAL
 from envdoctor.knowledge.toml_records import NAMES, TableError, check, values_of
 
 __all__ = [
-    "Delivery", "EdgeStep", "Form", "Inner", "LaunchEdge", "LauncherCommand", "LauncherError", "LauncherExample",
+    "EdgeStep", "Form", "Inner", "LaunchEdge", "LauncherCommand", "LauncherError", "LauncherExample",
     "LauncherFile", "LauncherOption", "Launchers", "build", "launchers_from", "load_files", "load_launchers",
 ]  # fmt: skip
 
@@ -50,7 +49,7 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
     rows = _rows(table)
     for stem, content in table.items():
         _check_shares(content, stem, owners)
-        for kind in ("delivery", "edge"):
+        for kind in ("edge",):
             _check_launchers(content, kind, stem, owners)
         _check_flags(content, stem, rows)
     return table
@@ -138,7 +137,7 @@ def _carries(row: LauncherCommand, flag: str) -> bool:
 
 
 def _fault_of_name(name: str, told_apart: bool, where: str, shared: Sequence[str], owners: Mapping[str, str]) -> str:
-    """What is wrong with a name in a delivery; empty: nothing."""
+    """What is wrong with a name in an edge; empty: nothing."""
     owner = owners.get(name)
     if owner is None:
         return f"launchers: no [[command]] is called {name}{suggestion(name, list(owners))}"
@@ -154,12 +153,11 @@ def launchers_from(table: Mapping[str, Any]) -> Launchers:
     """The launchers of a table that `build` made."""
     files = table.values()
     rows = [(LauncherCommand(**values_of(row, LauncherCommand)), file) for file in files for row in _commands(file)]
-    deliveries = tuple(Delivery(**_of(row, Delivery, file)) for file in files for row in file.get("delivery", ()))
     edges = tuple(LaunchEdge(**_of(row, LaunchEdge, file)) for file in files for row in file.get("edge", ()))
     tools = frozenset(name for file in files for name in file.get("tools", "").split())
     batches = {name: file["batch"] for row, file in rows if "batch" in file for name in row.names()}
     marks = {mark: file["batch"] for file in files for mark in file.get("batch_variables", "").split()}
-    return Launchers(tuple(row for row, _ in rows), deliveries, edges, tools, batches, marks)
+    return Launchers(tuple(row for row, _ in rows), edges, tools, batches, marks)
 
 
 def _of(row: Mapping[str, Any], record: type, file: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def distinct(starts: Iterable[RankStart]) -> list[RankStart]:
     """The launches, each once: a loop that is gone through twice starts one, as does each caller of a script."""
     found: dict[tuple[object, ...], RankStart] = {}
     for start in starts:
-        if not start.opaque:
+        if start.chain or not start.opaque:
             found[start.place, start.launchers, start.program, start.callers] = start
     return list(found.values())
 

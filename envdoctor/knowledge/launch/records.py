@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 from envdoctor.core.facts import Channel
 from envdoctor.core.records import dataclass, field
-from envdoctor.knowledge.launch.deliveries import Delivery
 from envdoctor.knowledge.launch.edges import LaunchEdge
 from envdoctor.knowledge.toml_records import (
     FLAG,
@@ -234,7 +233,4 @@ class LauncherFile:
     )
     edges: tuple[LaunchEdge, ...] = field(
         default=(), metadata=key(tables(LaunchEdge), "what happens to variables on the way", name="edge")
-    )
-    deliveries: tuple[Delivery, ...] = field(
-        default=(), metadata=key(tables(Delivery), "what gets through", name="delivery")
     )

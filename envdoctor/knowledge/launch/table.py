@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from envdoctor.core.records import dataclass, field
-from envdoctor.knowledge.launch.deliveries import Delivery
 from envdoctor.knowledge.launch.edges import LaunchEdge
 from envdoctor.knowledge.launch.records import LauncherCommand
 
@@ -18,7 +17,6 @@ class Launchers:
     """
 
     commands: tuple[LauncherCommand, ...]
-    deliveries: tuple[Delivery, ...] = ()
     edges: tuple[LaunchEdge, ...] = ()
     tools: frozenset[str] = frozenset()
     batches: dict[str, str] = field(default_factory=dict)
@@ -46,10 +44,6 @@ class Launchers:
         for program in row.programs.split():
             self.by_program.setdefault(program, []).append(row)
             self.likenesses.update((part, program) for part in row.like.split() if part == program)
-
-    def deliveries_of(self, launcher: str) -> list[Delivery]:
-        """What a command of this name may be."""
-        return [d for d in self.deliveries if launcher in d.launchers]
 
     def edges_of(self, launcher: str) -> list[LaunchEdge]:
         """What a command of this name may be, those that flags tell apart first."""

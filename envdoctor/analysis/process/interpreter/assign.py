@@ -136,6 +136,8 @@ def _alternative(
         return Alternative("unknown", "", exported, origins)
     whole = text.text[:LONGEST]
     if not text.known:
+        if any(piece.known for piece in text.pieces):
+            walker.texts[name, whole] = text.pieces
         return Alternative("unknown", whole, exported, origins)
     if len(text.pieces) != 1 or text.pieces[0].text:
         walker.texts[name, whole] = text.pieces

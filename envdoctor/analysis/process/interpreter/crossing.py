@@ -63,8 +63,6 @@ def cross(
     """Change a process by what the launcher does with its environment."""
     if starter is not None:
         child.process = child.process._replace(chain=(*child.process.chain, starter))
-    if found.row.wrapper:
-        return
     crossing = edges.cross(found, surroundings(walker, child), part)
     child.process = child.process._replace(kind=crossing.kind or child.process.kind)
     for flag in crossing.mistaken:

@@ -136,10 +136,14 @@ def _substituted(walker: Walker, part: Part, shell: Shell) -> list[Piece]:
 
 def _told(walker: Walker, body: Body, shell: Shell) -> Text | None:
     """What a command plainly prints."""
-    if len(body) != 1 or body[0][0] != "call" or body[0][5] or body[0][7]:
+    if len(body) != 1 or body[0][0] != "call" or body[0][5]:
         return None
-    words = body[0][6]
+    words, redirects = body[0][6], body[0][7]
     program = literal(words[0]) if words else None
+    if program == "cat" and len(words) == 1 and len(redirects) == 1 and redirects[0][1].startswith("<<"):
+        return text_of(walker, redirects[0][2], shell)
+    if redirects:
+        return None
     if program == "echo" and len(words) > 1 and not (literal(words[1]) or "").startswith("-"):
         fields = fields_of(walker, words[1:], shell)
         pieces = [p for number, f in enumerate(fields) for p in (*((_blank(f),) if number else ()), *f.pieces)]
@@ -219,7 +223,8 @@ def _value(walker: Walker, name: str, subscript: str, shell: Shell, line: int, c
     if held.kind == "unset":
         return [] if len(slot) == 1 else [Piece(f"${name}", False, shell.path, line, column, name)]
     if held.kind == "unknown":
-        return [Piece(held.text or f"${name}", False, shell.path, line, column, name)]
+        unknown = Piece(held.text or f"${name}", False, shell.path, line, column, name)
+        return list(walker.texts.get((name, held.text), (unknown,))) if held.text else [unknown]
     return _pieces_of(walker, name, held, shell, line, column)
 
 
@@ -294,7 +299,7 @@ def _missing(walker: Walker, part: Part, shell: Shell, depth: int) -> list[Piece
     _, name, subscript, operator, operand, _, line, column = part
     if operator in (":-", "-", ":=", "=") and operand is not None:
         return [piece._replace(likely=True) for piece in _operand(walker, operand, shell, depth)]
-    if operator in (":+", "+") or walker.is_known(name):
+    if operator in (":+", "+"):
         return []
     shown = f"${{{name}[{subscript}]}}" if subscript else f"${name}"
     return [Piece(shown, False, shell.path, line, column, name)]

@@ -105,6 +105,7 @@ def _unknown(
     if words[0].variable() or words[0].starts_unknown:
         if child.process.chain:
             walker.unfollowed(place, child, "command unknown", words[0].text)
+            walker.rank(child, place, words[0].text, "", words[1:], opaque=True)
         return None
     name = words[0].text.rsplit("/", 1)[-1]
     runs = child.process.chain and words[0].text.endswith((".py", ".sh"))
