@@ -13,6 +13,8 @@ from node_tree import Entry, Reader, read_file, read_folder, text_of, write_entr
 
 ARCHIVES = Path(__file__).parent / "nodes"
 NAMES = sorted(path.name.removesuffix(".tree") for path in ARCHIVES.glob("*.tree"))
+UNLIKE = sorted(path.name.removesuffix(".tree") for path in (ARCHIVES / "unlike").glob("*.tree"))
+"""Nodes of other kinds, whose node.toml tells a part of the facts, and which rules have to speak and to be silent."""
 
 _unpacked: dict[Path, str] = {}
 _home: list[Path] = []
@@ -21,7 +23,7 @@ _home: list[Path] = []
 @cache
 def entries_of(name: str) -> tuple[Entry, ...]:
     """Files, folders and links of a recorded node."""
-    archive = ARCHIVES / f"{name}.tree"
+    archive = (ARCHIVES / "unlike" if name in UNLIKE else ARCHIVES) / f"{name}.tree"
     return tuple(Reader(str(archive)).entries(read_file(archive)))
 
 

@@ -28,6 +28,9 @@ EPILOG = """
 exit status: 0 nothing at or above --fail-on, 1 something (no GPU is something), 2 what was asked for could not be done
 """
 
+MOST_GPUS = 1024
+"""GPUs of one node; 64 is an MI300X platform in CPX."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `live`."""
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--pid", metavar="N", type=int, help="a running job: environment, libraries, all its ranks")
     parser.add_argument("--record", metavar="DIR", type=Path, help="also write a recorded tree, names replaced")
     parser.add_argument("--script", metavar="FILE", type=Path, help="also judge a launch script against this node")
+    parser.add_argument("--gpus", metavar="N", type=_count, help="how many GPUs this node should have")
     parser.add_argument("--cpu", action="store_true", help="smoke test on gloo: exercises the harness, no GPU")
     parser.add_argument("--thorough", action="store_true", help="smoke test with more sizes, repeats and toggles")
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the hashes of the smoke test")
@@ -59,6 +63,12 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= MOST_GPUS):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MOST_GPUS}")
+    return int(text)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Examine, report, and say by the exit status whether something counts."""
     config = _config(arguments)
@@ -67,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     with progress() as told:
         request = LiveRequest(
             arguments.recorded, arguments.record, "files" if arguments.no_torch else "torch", arguments.pid,
-            arguments.script, config.level, _rules(config), told=told,
+            arguments.script, config.level, _rules(config), gpus=config.gpus or None, told=told,
         )  # fmt: skip
         examination = examine_node(request)
     examination.smoke = _smoke(arguments, examination)
@@ -83,7 +93,11 @@ def _config(arguments: argparse.Namespace) -> configuration.Config:
     if fatal := [c for c in config.complaints if c.fatal]:
         raise UserError(f"{fatal[0].place.path}: {fatal[0].message}")
     return config.over(
-        level=arguments.level, select=arguments.select, ignore=arguments.ignore, fail_on=arguments.fail_on
+        level=arguments.level,
+        select=arguments.select,
+        ignore=arguments.ignore,
+        fail_on=arguments.fail_on,
+        gpus=arguments.gpus,
     )
 
 

@@ -53,6 +53,8 @@ class Config(NamedTuple):
     """Files, or folders of files, with catalogue entries of the project's own; from the folder of this file."""
     rules: tuple[str, ...] = ()
     """The same for rules."""
+    gpus: int = 0
+    """How many GPUs a node should have (`envdoctor live`); 0: not said."""
     required_version: str = ""
     """The releases of envdoctor that the project is made for (`>=0.2`)."""
 
@@ -71,11 +73,11 @@ PATTERNS = "a table of patterns of paths and their"
 EXPECTED: Mapping[str, str] = {
     "target": "a string", "level": "a string", "fail-on": "a string", "required-version": "a string",
     "select": "a list of strings", "ignore": "a list of strings", "exclude": "a list of strings",
-    "catalog": "a list of strings", "rules": "a list of strings",
+    "catalog": "a list of strings", "rules": "a list of strings", "gpus": "a number",
     "levels": f"{PATTERNS} levels", "targets": f"{PATTERNS} targets", "per-file-ignores": f"{PATTERNS} rules",
 }  # fmt: skip
 """Key -> what it takes; the first two words tell the type."""
-TYPES: Mapping[str, type] = {"a string": str, "a list": list, "a table": dict}
+TYPES: Mapping[str, type] = {"a number": int, "a string": str, "a list": list, "a table": dict}
 
 
 def load(start: Path, named: Path | None = None) -> Config:
@@ -205,6 +207,8 @@ def _wrong(key: str, value: object) -> str:
     allowed: Sequence[str] = {"level": LEVELS, "fail-on": FAIL_ON}.get(key, ())
     if allowed and value not in allowed:
         return f"{value!r} is not one of {', '.join(allowed)}{suggestion(str(value), allowed)}"
+    if key == "gpus" and (value is True or value is False or not isinstance(value, int) or value < 1):
+        return "expected a number from 1 on"
     if key == "target":
         from envdoctor.core.target import TargetError
         from envdoctor.knowledge.targets.given import parse_target

@@ -1,4 +1,4 @@
-"""The tests behind ED701 to ED720 on small sets of facts: each side of each boundary, and what must stay silent."""
+"""The tests behind the rules about nodes on small sets of facts: each side of each boundary, and what must stay silent."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from node_trees import edited
-from recorded import NAMES, copy_of, folder_of
+from recorded import NAMES, UNLIKE, copy_of, folder_of
 from support import ROOT, envdoctor, here
 
 HEALTHY, SICK = "mi300x-8gpu-rocm-6.2", "no-gpu-access-kfd-denied"
@@ -48,6 +48,14 @@ def recorded(name: str) -> list[str]:
         (["--recorded", SICK, "--ignore", "device-denied"], 0),
         (["--recorded", SICK, "--select", "ED701"], 0),
         (["--recorded", SICK, "--select", "ED710"], 1),
+        (["--recorded", HEALTHY, "--gpus", "8"], 0),
+        (["--recorded", HEALTHY, "--gpus", "16"], 1),
+        (["--recorded", HEALTHY, "--no-torch", "--gpus", "16"], 1),
+        (["--recorded", HEALTHY, "--gpus", "0"], 2),
+        (["--recorded", HEALTHY, "--gpus", "many"], 2),
+        (["--recorded", "h100-gpu-lost", "--no-torch"], 1),
+        (["--recorded", "h100-7-of-8-after-reboot", "--no-torch"], 1),
+        (["--recorded", "mi300x-7-of-8", "--no-torch"], 1),
         (["--recorded", "nowhere"], 2),
         (["--recorded", "a-file"], 2),
         (["--recorded", "not-a-node"], 2),
@@ -70,7 +78,7 @@ def test_exit_status(tmp_path: Path, words: list[str], status: int) -> None:
     (tmp_path / "a-file").write_text("")
     (tmp_path / "not-a-node").mkdir()
     (tmp_path / "full" / "of").mkdir(parents=True)
-    run = live(*(str(folder_of(word)) if word in NAMES else word for word in words), cwd=tmp_path)
+    run = live(*(str(folder_of(word)) if word in (*NAMES, *UNLIKE) else word for word in words), cwd=tmp_path)
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert bool(run.stderr) == (status == 2)
@@ -241,6 +249,9 @@ def test_no_colour_where_it_is_not_wanted(tmp_path: Path) -> None:
 def test_a_configuration_file_counts(tmp_path: Path) -> None:
     (tmp_path / "envdoctor.toml").write_text('ignore = ["device-denied"]\n')
     assert live(*recorded(SICK), cwd=tmp_path).returncode == 0
+    (tmp_path / "envdoctor.toml").write_text("gpus = 16\n")
+    assert "8 GPUs on this node, and 16 are expected" in live(*recorded(HEALTHY), cwd=tmp_path).stdout
+    assert live(*recorded(HEALTHY), "--gpus", "8", cwd=tmp_path).returncode == 0
     (tmp_path / "envdoctor.toml").write_text('ignore = "device-denied"\n')
     assert live(*recorded(SICK), cwd=tmp_path).returncode == 2
 

@@ -16,6 +16,7 @@ from recorded import folder_of
 from envdoctor.node.probes.base import Absent, ProbeFailed
 from envdoctor.node.probes.children import NVML, child_argv
 from envdoctor.node.probes.nvidia import devices as nvidia
+from envdoctor.node.probes.nvidia import smi
 from envdoctor.node.probes.parts import Link
 from envdoctor.node.probes.runner import SystemRunner
 
@@ -25,7 +26,7 @@ HEAD += "compute_cap\n"
 ROW = "{0}, NVIDIA H100 80GB HBM3, 00000000:{1}:00.0, Disabled, {2}, 81559 MiB, 1980 MHz, 9.0\n"
 
 
-def smi(query: object, topology: object = failed(), version: object = failed()) -> Answers:
+def answers(query: object, topology: object = failed(), version: object = failed()) -> Answers:
     return Answers({"nvidia-smi --query": query, "nvidia-smi topo": topology, "nvidia-smi --version": version})  # type: ignore[dict-item]
 
 
@@ -37,7 +38,7 @@ def information(bus: str, **more: str) -> dict[str, str]:
 
 def test_a_query(tmp_path: Path) -> None:
     view = view_of(
-        tmp_path, DRIVER, runner=smi(HEAD + ROW.format(0, "18", "Enabled") + ROW.format(1, "2A", "Disabled"))
+        tmp_path, DRIVER, runner=answers(HEAD + ROW.format(0, "18", "Enabled") + ROW.format(1, "2A", "Disabled"))
     )
     devices = nvidia.nvidia_probe(view, "").devices
     assert [(d.index, d.arch, d.bus, d.persistence) for d in devices] == [
@@ -58,25 +59,25 @@ def test_a_query(tmp_path: Path) -> None:
     ],
 )
 def test_queries_of_bad_shape(text: str, rows: int) -> None:
-    assert len(nvidia.parse_query(text)) == rows
+    assert len(smi.parse_table(text)) == rows
 
 
 @given(st.text())
 def test_any_query_and_topology(text: str) -> None:
-    nvidia.parse_query(text)
-    nvidia.parse_topology(text)
+    smi.parse_table(text)
+    smi.parse_topology(text)
 
 
 def test_fields_that_a_gpu_does_not_have(tmp_path: Path) -> None:
     row = "0, Tesla V100, 00000000:18:00.0, [N/A], [Not Supported], [Unknown Error], [N/A], 7.0\n"
-    device = nvidia.nvidia_probe(view_of(tmp_path, DRIVER, runner=smi(HEAD + row)), "").devices[0]
+    device = nvidia.nvidia_probe(view_of(tmp_path, DRIVER, runner=answers(HEAD + row)), "").devices[0]
     assert (device.arch, device.mig, device.persistence, device.memory_bytes) == ("sm_70", None, None, None)
 
 
 def test_a_driver_that_refuses_a_field_is_asked_for_less(tmp_path: Path) -> None:
     answers = Answers({
-        f"nvidia-smi --query-gpu={nvidia.QUERY}": failed(2, stdout='Field "clocks.x" is not a valid field to query.\n'),
-        f"nvidia-smi --query-gpu={nvidia.SHORT_QUERY}": HEAD + ROW.format(0, "18", "Enabled"),
+        f"nvidia-smi --query-gpu={smi.QUERY}": failed(2, stdout='Field "clocks.x" is not a valid field to query.\n'),
+        f"nvidia-smi --query-gpu={smi.SHORT_QUERY}": HEAD + ROW.format(0, "18", "Enabled"),
     })  # fmt: skip
     assert len(nvidia.nvidia_probe(view_of(tmp_path, DRIVER, runner=answers), "").devices) == 1
 
@@ -99,7 +100,7 @@ def test_without_nvidia_smi_the_files_tell(tmp_path: Path) -> None:
 )
 def test_a_driver_that_does_not_answer(tmp_path: Path, query: object, why: str) -> None:
     with pytest.raises(ProbeFailed, match=why):
-        nvidia.nvidia_probe(view_of(tmp_path, DRIVER, runner=smi(query)), "")
+        nvidia.nvidia_probe(view_of(tmp_path, DRIVER, runner=answers(query)), "")
 
 
 def test_no_driver_and_no_command_is_run(tmp_path: Path) -> None:
@@ -114,22 +115,22 @@ TOPOLOGY += "GPU0\t X \tNV18\tSYS\tPIX\t0-47\nGPU1\tNV18\t X \tNV18\nGPU2\tSYS\t
 
 
 def test_topology() -> None:
-    assert nvidia.parse_topology(TOPOLOGY) == {(0, 1): "NV18", (0, 2): "SYS", (1, 2): "NV18"}
+    assert smi.parse_topology(TOPOLOGY) == {(0, 1): "NV18", (0, 2): "SYS", (1, 2): "NV18"}
 
 
 def test_a_pair_without_nvlink(tmp_path: Path) -> None:
     rows = "".join(ROW.format(i, bus, "Enabled") for i, bus in enumerate(("18", "2A", "3A")))
-    view = view_of(tmp_path, DRIVER, runner=smi(HEAD + rows, TOPOLOGY))
+    view = view_of(tmp_path, DRIVER, runner=answers(HEAD + rows, TOPOLOGY))
     answer = nvidia.nvidia_probe(view, "")
     assert nvidia.all_nvlink(3, answer.links) is False
     assert by_detail(view.facts, "gpu.missing_link") == {"gpu 0 - gpu 2": "SYS"}
 
 
-def test_a_node_without_any_nvlink_misses_none(tmp_path: Path) -> None:
+def test_a_node_without_any_nvlink_lacks_it_everywhere(tmp_path: Path) -> None:
     rows = "".join(ROW.format(i, bus, "Enabled") for i, bus in enumerate(("18", "2A", "3A")))
-    view = view_of(tmp_path, DRIVER, runner=smi(HEAD + rows, TOPOLOGY.replace("NV18", "PHB")))
+    view = view_of(tmp_path, DRIVER, runner=answers(HEAD + rows, TOPOLOGY.replace("NV18", "PHB")))
     assert nvidia.all_nvlink(3, nvidia.nvidia_probe(view, "").links) is False
-    assert observed(view.facts, "gpu.missing_link") == []
+    assert observed(view.facts, "gpu.missing_link") == ["PHB", "SYS", "PHB"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +189,60 @@ def test_the_nvml_child(tmp_path: Path, words: dict[str, str]) -> None:
     assert {d["compute_mode"] for d in report["devices"]} == {"Exclusive_Process"}
 
 
+@pytest.mark.parametrize(
+    ("why", "lost"), [("GPU is lost", {"index 1": "GPU is lost"}), ("Insufficient Permissions", {})]
+)
+def test_the_nvml_child_tells_of_gpus_that_it_cannot_open(tmp_path: Path, why: str, lost: dict[str, str]) -> None:
+    source = PYNVML.format(**NEW).replace(
+        "def nvmlDeviceGetHandleByIndex(i): return i",
+        f"def nvmlDeviceGetHandleByIndex(i):\n    if i: raise NVMLError('{why}')\n    return i",
+    )
+    report = nvml(tmp_path, source)
+    assert (len(report["devices"]), report["lost"]) == (1, lost)
+    runner = Answers({"/bin/python -c": json.dumps(report)})
+    view = view_of(tmp_path / "root", DRIVER, runner=runner)
+    nvidia.nvidia_probe(view, "/bin/python")
+    assert list(by_detail(view.facts, "gpu.missing")) == list(lost)
+
+
+MORE = """
+class App: pid = 4711
+def nvmlDeviceGetUUID(h): return "GPU-1"
+def nvmlDeviceGetEccMode(h): return [1, 1]
+def nvmlDeviceGetTotalEccErrors(h, kind, counter): return 2 if (kind, counter) == (1, 0) else 99
+def nvmlDeviceGetRemappedRows(h): return (5, 1, True, False)
+def nvmlDeviceGetNvLinkState(h, link):
+    if link > 11: raise NVMLError("Invalid Argument")
+    return int(link != 3)
+def nvmlDeviceGetPowerManagementLimit(h): return 300000
+def nvmlDeviceGetPowerManagementDefaultLimit(h): return 400000
+def nvmlDeviceGetApplicationsClock(h, which): return 1095
+def nvmlDeviceGetDefaultApplicationsClock(h, which): return 1095
+def nvmlDeviceGetCurrPcieLinkWidth(h): return 8
+def nvmlDeviceGetMaxPcieLinkWidth(h): return 16
+def nvmlDeviceGetComputeRunningProcesses(h): return [App()]
+def nvmlDeviceGetMigMode(h): return (1, 1)
+def nvmlDeviceGetMaxMigDeviceCount(h): return 7
+def nvmlDeviceGetMigDeviceHandleByIndex(h, i):
+    if i > 1: raise NVMLError("Not Found")
+    return i
+"""
+
+
+def test_the_nvml_child_tells_what_is_worn_out_or_set(tmp_path: Path) -> None:
+    report = nvml(tmp_path, PYNVML.format(**NEW) + MORE)
+    answer = nvidia.nvidia_probe(
+        view_of(tmp_path / "root", DRIVER, runner=Answers({"/bin/python -c": json.dumps(report)})), "/bin/python"
+    )
+    device = answer.devices[0]
+    assert (device.ecc, device.ecc_errors, device.rows_remapped, device.rows_pending, device.rows_failed) == (
+        "Enabled", 2, 1, True, False
+    )  # fmt: skip
+    assert (device.power_limit_w, device.default_power_w, device.clock_mhz, device.link_width) == (300, 400, 1095, 8)
+    assert (device.nvlinks, device.nvlinks_down, answer.instances) == (11, 1, 4)
+    assert answer.processes == {4711: "0000:18:00.0"}
+
+
 def test_the_nvml_child_without_a_driver_or_a_module(tmp_path: Path) -> None:
     assert nvml(tmp_path, PYNVML.format(**{**NEW, "broken": "True"})) == {"error": "NVML: Driver Not Loaded"}
     assert "error" in nvml(tmp_path, "import no_such_module")
@@ -224,6 +279,6 @@ def test_cuda_of_a_plain_node(tmp_path: Path) -> None:
 
 def test_driver_cuda_of_a_recording(tmp_path: Path) -> None:
     text = (folder_of("recorded-h200-1gpu-nccl-2.28") / "commands/nvidia_smi_version.txt").read_text()
-    view = view_of(tmp_path, runner=smi(failed(), version=text))
+    view = view_of(tmp_path, runner=answers(failed(), version=text))
     assert nvidia.driver_cuda(view) == "13.0"
     assert by_detail(view.facts, "helper.version") == {"nvidia-smi": "580.159.04"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from node_helpers import examined, write
-from recorded import NAMES, folder_of
+from recorded import NAMES, UNLIKE, folder_of
 
 from envdoctor.knowledge.files import loads_toml
 from envdoctor.node.probes.files import NodeFiles
@@ -44,18 +44,21 @@ def again(name: str, folder: Path) -> tuple[object, object]:
     return node, examined(folder)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "recorded-h200-1gpu-nccl-2.28"])
+@pytest.mark.parametrize("name", [name for name in (*NAMES, *UNLIKE) if name != "recorded-h200-1gpu-nccl-2.28"])
 def test_the_record_of_a_node_is_that_node(tmp_path: Path, name: str) -> None:
     first, second = again(name, tmp_path)
     before, after = first.as_json(), second.as_json()  # type: ignore[attr-defined]
     # The logs of communicator runs are no part of an examination, and with them goes what only they tell.
     for sheet in (before, after):
-        sheet["ccl"].pop("used_by_torch", None)
-        sheet["ccl"].pop("loaded_version_code" if name == "mi300x-rocm-7.0-container" else "", None)
-        sheet["ccl"].pop("torch_header_version" if name == "mi300x-rocm-7.0-container" else "", None)
+        sheet.get("ccl", {}).pop("used_by_torch", None)
+        sheet.get("ccl", {}).pop("loaded_version_code" if name == "mi300x-rocm-7.0-container" else "", None)
+        sheet.get("ccl", {}).pop("torch_header_version" if name == "mi300x-rocm-7.0-container" else "", None)
     assert after == before
     assert loads_toml((tmp_path / "node.toml").read_text())["gpu"] == before["gpu"]
     assert [p.status for p in first.probes] == [p.status for p in second.probes]  # type: ignore[attr-defined]
+    keys = ("gpu.missing", "gpu.on_bus", "gpu.bound_to", "gpu.xid", "gpu.kernel_fault", "gpu.process", "host.wsl")
+    told = [[o.value for o in node.facts.observations if o.key in keys] for node in (first, second)]  # type: ignore[attr-defined]
+    assert told[0] == told[1]
 
 
 def test_a_record_without_links_is_the_same(tmp_path: Path) -> None:
@@ -222,3 +225,13 @@ def test_the_command_line_of_a_script_is_not_recorded(tmp_path: Path) -> None:
     index = (tmp_path / "commands/index.toml").read_text()
     assert "import ctypes" not in index
     assert sys.executable not in index
+
+
+def test_of_the_kernels_log_only_faults_are_kept(tmp_path: Path) -> None:
+    write(tmp_path / "root", {"/proc/self/limits": ""})
+    files = NodeFiles(tmp_path / "root", keep=True)
+    node = examine(tmp_path / "root", RecordedRunner(tmp_path), "files", files=files)
+    log = "[1.0] usb 1-1: SerialNumber: secret-word\n[2.0] NVRM: Xid (PCI:0000:89:00): 79, pid=1, name=alice-train\n"
+    record(node, [CommandResult(("dmesg",), 0, log)], tmp_path / "out")
+    (kept,) = (tmp_path / "out/commands").glob("*dmesg.out")
+    assert kept.read_text() == "NVRM: Xid (PCI:0000:89:00): 79\n"

@@ -28,6 +28,8 @@ class Told:
     variable: str | None = None
     help: str = ""
     related: tuple[Related, ...] = ()
+    evidence: tuple[str, ...] = ()
+    """Instead of the rule's, where a vendor has its own."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,27 @@ class Seen:
         """Item -> value, of a key that is stated once per item."""
         return {observation.detail: observation.value for observation in self.all(key)}
 
+    def hidden(self) -> set[str]:
+        """GPUs ("gpu 3") that variables hide from the process or job: what they are is not judged."""
+        return {observation.detail for observation in self.all("gpu.device.hidden") if observation.value is True}
+
+    def visible(self, key: str) -> list[Observation]:
+        """Observations of each GPU, without the hidden ones; none where it is not known which ones are hidden."""
+        hidden = self.hidden()
+        if not hidden and 0 < self.number("gpu.visible") < self.number("gpu.count"):
+            return []
+        return [observation for observation in self.all(key) if observation.detail not in hidden]
+
+    def gpus(self) -> int:
+        """How many GPUs the process or job has to do with."""
+        return self.number("gpu.visible") or self.number("gpu.count")
+
+    def archs(self) -> list[str]:
+        """Architectures of those GPUs, each once; of a mixed node all of them."""
+        each = [str(observation.value) for observation in self.visible("gpu.device.arch")]
+        together = self.text("gpu.arch")
+        return list(dict.fromkeys(each)) or ([together] if together not in ("", "mixed") else [])
+
     def setting(self, name: str) -> Setting | None:
         """The setting of the process that counts: the environment's own before that of a conf file."""
         found = [s for s in self.settings if s.name == name and s.op in ("set", "default")]
@@ -94,7 +117,7 @@ def told(rule: Rule, context: FileContext, check: NodeCheck) -> Iterator[Finding
     for one in check(Seen(context.observations, context.facts.settings, rule.parameters)):
         yield Finding(
             rule.id, rule.name, one.severity or rule.severity, one.confidence or rule.confidence, one.place,
-            one.message, one.help or rule.fix, one.variable, rule.evidence, one.related,
+            one.message, one.help or rule.fix, one.variable, one.evidence or rule.evidence, one.related,
         )  # fmt: skip
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.checks.node.libraries import parts, release_of, shown
 from envdoctor.core.facts import Observation, Place
 from envdoctor.core.findings import Related, Severity
+from envdoctor.core.numbers import counted
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.node import PartitionMode, UnequalGpus
@@ -23,14 +24,30 @@ def no_gpu(seen: Seen) -> Iterator[Told]:
     count = seen.first("gpu.count")
     if count is None or count.value != 0:
         return
-    hidden, driver = seen.first("gpu.unreadable"), seen.first("driver.version")
+    hidden, driver, bound = seen.first("gpu.unreadable"), seen.first("driver.version"), seen.first("gpu.bound_to")
     if hidden:
-        why = f"{hidden.value} nodes of the kernel's topology may not be read from here"
+        why = f"{_counted(hidden, 'node')} of the kernel's topology may not be read from here"
     elif driver:
         why = f"the driver is loaded ({driver.value or seen.text('driver.kernel')}), but no device is visible here"
+        why += _on_bus(seen)
     else:
-        why = "neither amdgpu nor nvidia is loaded"
-    yield Told(f"no GPU: {why}", (hidden or driver or count).place)
+        why = "neither amdgpu nor nvidia is loaded" + _on_bus(seen)
+    other = bound.value if bound and bound.value not in ("nvidia", "amdgpu") and not driver else ""
+    instead = f"install the vendor's driver, which keeps {other} away, and reboot" if other else ""
+    yield Told(f"no GPU: {why}", (hidden or driver or count).place, help=instead)
+
+
+def _on_bus(seen: Seen) -> str:
+    """GPUs that are on the bus although no driver serves them."""
+    titles = {"nvidia": "NVIDIA", "amd": "AMD"}
+    there = [f"{counted(o.value, 'GPU')} of {titles[o.detail]}" for o in seen.all("gpu.on_bus")
+             if isinstance(o.value, int) and o.detail in titles]  # fmt: skip
+    drivers = listed(seen.texts("gpu.bound_to"))
+    return f"; on the PCI bus: {listed(there)}{f', bound to {drivers}' if drivers else ''}" if there else ""
+
+
+def _counted(observation: Observation, word: str) -> str:
+    return counted(observation.value, word) if isinstance(observation.value, int) else f"some {word}s"
 
 
 def ranks_here(seen: Seen) -> tuple[int, Place] | None:
@@ -83,71 +100,45 @@ def _mig(seen: Seen) -> Iterator[Told]:
     """Instances of NVIDIA GPUs have no CUDA IPC and so no NVLink among them."""
     mig = seen.first("gpu.mig")
     if mig and mig.value in ("Enabled", "mixed"):
-        message = f"MIG mode: {mig.value}; instances of a GPU cannot reach each other through NVLink or CUDA IPC"
+        number = seen.value("gpu.mig_devices")
+        there = f" ({counted(number, 'instance')})" if isinstance(number, int) else ""
+        message = f"MIG mode: {mig.value}{there}; instances of a GPU cannot reach each other through NVLink or CUDA IPC"
         yield Told(message, mig.place, "info")
 
 
 def unequal_gpus(seen: Seen) -> Iterator[Told]:
-    """GPUs of one node that are not alike."""
-    for field, severity in cast("UnequalGpus", seen.parameters)["fields"].items():
-        found = seen.all(f"gpu.device.{field}")
-        counts = Counter(str(o.value) for o in found)
-        if len(counts) < 2 or len(found) < seen.number("gpu.count"):
+    """GPUs of one node that are not alike. What variables hide from the job is not compared."""
+    known = cast("UnequalGpus", seen.parameters)
+    board = seen.value("gpu.all_nvlink") is True or seen.value("gpu.all_xgmi") is True
+    for field, severity in known["fields"].items():
+        found = seen.visible(f"gpu.device.{field}")
+        counts = Counter(_alike(field, o.value) for o in found)
+        if len(counts) < 2 or len(found) < seen.gpus():
             continue
         usual = counts.most_common(1)[0][0]
-        odd = [o for o in found if str(o.value) != usual]
-        values = listed([f"{o.value} on {o.detail}" for o in odd])
-        message = f"{field.replace('_', ' ')} differs between GPUs: {values}, {usual} on the other {counts[usual]}"
-        yield Told(message, odd[0].place, severity)
+        odd = [o for o in found if _alike(field, o.value) != usual]
+        values = listed([f"{_alike(field, o.value)} on {o.detail}" for o in odd])
+        differs = "differ" if field in known["plural"] else "differs"
+        others = f"the other {counts[usual]}" if counts[usual] > 1 else "the other one"
+        message = f"{_words(field)} {differs} between GPUs: {values}, {usual} on {others}"
+        # Cards in slots of their own may have other lanes each; GPUs of one board have not.
+        weight: Severity = "warning" if board and field in known["on_boards"] else severity
+        yield Told(message, odd[0].place, weight)
 
 
-def device_denied(seen: Seen) -> Iterator[Told]:
-    """Device nodes that this process may not open, or a torch that sees no GPU although there are some."""
-    denied = seen.all("host.device_denied")
-    count, usable = seen.number("gpu.count"), seen.value("gpu.usable")
-    kfd, blind = seen.first("host.kfd_rw"), seen.first("torch.cuda_available")
-    sees_none = blind is not None and blind.value is False and count > 0
-    extra = "; torch sees no GPU" if sees_none else ""
-    if kfd and kfd.value is False:
-        yield Told(f"this process may not open /dev/kfd{_others(denied)}{_group(seen)}{extra}", kfd.place)
-    elif denied and count:
-        severity: Severity | None = None if usable == 0 or sees_none else "warning"
-        message = f"this process may not open {listed([str(o.value) for o in denied])}{_group(seen)}{extra}"
-        yield Told(message, denied[0].place, severity)
-    elif sees_none and blind is not None:
-        yield Told(f"torch sees none of the {count} GPUs of this node{_why_blind(seen)}", blind.place)
-    elif blind is None and count and (other := _built_for_others(seen)):
-        built = seen.first("torch.hip") or seen.first("torch.cuda")
-        assert built is not None
-        yield Told(f"torch is built for {other}, and the {count} GPUs of this node are not", built.place)
+def _words(field: str) -> str:
+    return {"power_limit_w": "power limit", "clock_mhz": "application clock", "memory_bytes": "memory",
+            "ecc": "ECC mode", "mig": "MIG mode", "vbios": "VBIOS"}.get(field, field.replace("_", " "))  # fmt: skip
 
 
-def _others(denied: list[Observation]) -> str:
-    others = [o for o in denied if o.value != "/dev/kfd"]
-    return f" and {len(others)} other device nodes" if others else ""
-
-
-def _group(seen: Seen) -> str:
-    group, member = seen.text("host.kfd_group"), seen.value("host.in_kfd_group")
-    return f": it is not in the group {group}, which owns it" if group and member is False else ""
-
-
-def _why_blind(seen: Seen) -> str:
-    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
-        if seen.known_value(name) in ("", "-1"):
-            return f": {name} is set and names none"
-    if seen.all("torch.version") and not seen.text("torch.hip") and not seen.text("torch.cuda"):
-        return ": it is built for the CPU alone"
-    other = _built_for_others(seen)
-    return f": it is built for {other}" if other else " (in a fresh process)"
-
-
-def _built_for_others(seen: Seen) -> str:
-    """What torch is built for, where the GPUs are the other vendor's; "" where it fits or is not known."""
-    archs = {str(o.value)[:3] for o in seen.all("gpu.device.arch")}
-    if seen.text("torch.cuda") and not seen.text("torch.hip") and archs == {"gfx"}:
-        return "CUDA"
-    return "ROCm" if seen.text("torch.hip") and archs == {"sm_"} else ""
+def _alike(field: str, value: object) -> str:
+    """A value as it is compared and shown: memory to the GiB, since a screen or a retired page takes some of it."""
+    unit = {"power_limit_w": " W", "clock_mhz": " MHz"}.get(field, "")
+    if field == "memory_bytes" and isinstance(value, int):
+        return f"{value / (1 << 30):.0f} GiB"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value}{unit}"
 
 
 def shared_gpu(seen: Seen) -> Iterator[Told]:
@@ -160,22 +151,40 @@ def shared_gpu(seen: Seen) -> Iterator[Told]:
         yield Told(f"{bound.detail} has several ranks of the job: {bound.value}", bound.place)
     ranks, count = ranks_here(seen), seen.number("gpu.count")
     if ranks and count and ranks[0] > count:
-        yield Told(f"{ranks[0]} ranks on this node and {count} GPUs", ranks[1])
+        yield Told(f"{counted(ranks[0], 'rank')} on this node and {counted(count, 'GPU')}", ranks[1])
 
 
 def clock_cap(seen: Seen) -> Iterator[Told]:
-    """A cap on the clocks whose name is taken for something else."""
-    capped = [o for o in seen.all("gpu.device.perf_level") if o.value == "perf_determinism"]
+    """A cap on clocks or power whose name is taken for something else."""
+    capped = [o for o in seen.visible("gpu.device.perf_level") if o.value == "perf_determinism"]
     if capped:
         gpus = listed([o.detail for o in capped])
         message = f"performance level perf_determinism on {gpus}: a mode of the clocks, no promise about results"
         yield Told(message, capped[0].place)
     highest = seen.by_item("gpu.device.max_clock_mhz")
-    lower = [o for o in seen.all("gpu.device.clock_cap_mhz") if _below(o, highest.get(o.detail))]
+    lower = [o for o in seen.visible("gpu.device.clock_cap_mhz") if _below(o, highest.get(o.detail))]
     if lower:
-        gpus = listed([f"{o.detail} at {o.value} of {highest[o.detail]} MHz" for o in lower])
-        related = tuple(Related(o.place, o.detail) for o in lower[1:4])
-        yield Told(f"clocks are capped on {gpus}", lower[0].place, related=related)
+        yield _capped("clocks are capped on", lower, highest, "MHz")
+    usual = seen.by_item("gpu.device.default_clock_mhz")
+    # The clock that the driver sets by itself lies below the highest on many GPUs, and caps nothing.
+    slower = [o for o in seen.visible("gpu.device.clock_mhz") if _below(o, usual.get(o.detail))]
+    if slower:
+        yield _capped("application clocks are below the driver's own on", slower, usual, "MHz")
+    bare = [o for o in seen.visible("gpu.device.clock_mhz")
+            if o.detail not in usual and _below(o, highest.get(o.detail))]  # fmt: skip
+    if bare:
+        what = "application clocks are below the highest, and the driver does not tell whether by itself, on"
+        yield _capped(what, bare, highest, "MHz")
+    full = seen.by_item("gpu.device.default_power_w")
+    less = [o for o in seen.visible("gpu.device.power_limit_w") if _below(o, full.get(o.detail))]
+    if less:
+        yield _capped("the power limit is below the default on", less, full, "W")
+
+
+def _capped(what: str, found: list[Observation], whole: Mapping[str, object], unit: str) -> Told:
+    gpus = listed([f"{o.detail} at {o.value} of {whole[o.detail]} {unit}" for o in found])
+    related = tuple(Related(o.place, o.detail) for o in found[1:4])
+    return Told(f"{what} {gpus}", found[0].place, related=related)
 
 
 def _below(cap: Observation, highest: object) -> bool:

@@ -47,15 +47,17 @@ def small_limits(seen: Seen) -> Iterator[Told]:
 
 def host_tuning(seen: Seen) -> Iterator[Told]:
     """Settings of the machine that slow GPUs down or let them hang; they change no result."""
-    if seen.number("gpu.count") < 2:
+    if seen.gpus() < 2:
         return
+    known = cast("HostTuning", seen.parameters)
     amd = bool(seen.all("gpu.compute_partition"))  # the files of NVIDIA's driver tell of no such thing
     iommu, balancing, acs = (seen.first(f"host.{key}") for key in ("iommu", "numa_balancing", "acs_redirect"))
-    if amd and iommu and iommu.value not in cast("HostTuning", seen.parameters)["iommu"]:
+    if amd and iommu and iommu.value not in known["iommu"] and not _exempt(seen, known):
         is_now = f"iommu={iommu.value}" if iommu.value else "no iommu=pt"
         message = f"the kernel command line has {is_now}: transfers between GPUs may hang or be slow"
         yield Told(message, iommu.place, help="boot with iommu=pt")
-    if balancing and isinstance(balancing.value, int) and balancing.value:
+    # 1 is balancing; 2 alone moves pages between kinds of memory. Linux, admin-guide/sysctl/kernel: numa_balancing.
+    if balancing and isinstance(balancing.value, int) and balancing.value & 1:
         message = f"automatic NUMA balancing is on ({balancing.value}): pages move while GPUs use them, and times vary"
         yield Told(message, balancing.place, None if amd else "info", help="sysctl kernel.numa_balancing=0")
     if acs and acs.value == "on":
@@ -63,6 +65,12 @@ def host_tuning(seen: Seen) -> Iterator[Told]:
         by = counted(bridges, "PCI bridge")
         message = f"requests of peers are redirected (ACS) by {by}: GPUs talk to each other through the CPU"
         yield Told(message, acs.place, help="disable ACS on the bridges, in the BIOS or with setpci")
+
+
+def _exempt(seen: Seen, known: HostTuning) -> bool:
+    """RCCL itself does not ask for iommu=pt on Cray's kernels and in virtual machines of Hyper-V."""
+    kernel, bios = seen.text("host.kernel"), seen.text("host.bios")
+    return any(word in kernel for word in known["exempt_kernels"]) or bios.startswith(tuple(known["exempt_bios"]))
 
 
 def precision_override(seen: Seen) -> Iterator[Told]:

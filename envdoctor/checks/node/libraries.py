@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.checks.node.common import Seen, Told, listed
-from envdoctor.checks.node.rocm import inside
+from envdoctor.checks.node.rocm import install_roots
 from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Related, Severity
+from envdoctor.knowledge.nodes.rocm_layout import root_of
 
 TITLES = {"rccl": "RCCL", "nccl": "NCCL"}
 
@@ -84,8 +85,9 @@ def _installed(seen: Seen) -> Iterator[Told]:
     version = version_of(seen, used)
     others = [o for o in seen.all("ccl.installed") if version and o.value != used]
     different = [o for o in others if version_of(seen, str(o.value)) not in ("", version)]
-    for other in different if root and not inside(used, root) else ():
-        if inside(str(other.value), root):
+    roots = {root, *install_roots(seen)}
+    for other in different if root and root_of(used, roots) != root else ():
+        if root_of(str(other.value), roots) == root:
             has = named(seen, str(other.value))
             yield Told(f"torch uses {_title(seen)} {named(seen, used)}; the installed ROCm has {has}", other.place)
     idle = [o for o in different if o.value not in seen.texts("ccl.loaded")]

@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 
 def missing_link(seen: Seen) -> Iterator[Told]:
     """Pairs of GPUs without xGMI or NVLink where the rest has it."""
-    count, physical, arch = seen.number("gpu.count"), seen.number("gpu.physical"), seen.text("gpu.arch")
+    count, whole, physical = seen.gpus(), seen.number("gpu.count"), seen.number("gpu.physical")
     kind = "NVLink" if seen.first("gpu.all_nvlink") else "xGMI"
     disabled = seen.first("gpu.nvlink_disabled")
     if disabled and disabled.value is True and count > 1:
         yield Told("the driver was loaded with NvLinkDisable", disabled.place)
-    missing = seen.all("gpu.missing_link")
-    if not missing:
+    hidden = seen.hidden()
+    missing = [o for o in seen.all("gpu.missing_link") if not hidden & set(o.detail.split(" - "))]
+    if not missing or (count < whole and not hidden):
         return
     pairs = count * (count - 1) // 2
     # Cards that are joined by bridges in twos or fours lack most links in good order; a node where nearly every pair
     # has one, or whose GPUs come as one fully joined board, has lost them.
     chips = cast("MissingLink", seen.parameters)
-    joined = arch in chips["one_board"] or (arch in chips["two_dies"] and count > physical)
+    archs = set(seen.archs())
+    dies = archs <= set(chips["two_dies"]) and whole > physical
+    joined = bool(archs) and (archs <= set(chips["one_board"]) or dies)
     severity: Severity | None = None if joined or len(missing) * chips["few"] <= pairs else "info"
     examples = listed([f"{o.detail} ({o.value})" for o in missing])
     message = f"no {kind} in {counted(len(missing), 'pair')} of GPUs out of {pairs}: {examples}"
@@ -39,7 +42,8 @@ def missing_link(seen: Seen) -> Iterator[Told]:
 def nvls(seen: Seen) -> Iterator[Told]:
     """NCCL may reduce in the NVSwitch, in an order that is not its own."""
     known = cast("Nvls", seen.parameters)
-    arch, count = re.fullmatch(r"sm_([0-9]+)", seen.text("gpu.arch")), seen.number("gpu.count")
+    archs, count = seen.archs(), seen.gpus()
+    arch = re.fullmatch(r"sm_([0-9]+)", archs[0]) if len(archs) == 1 else None
     code, wired = seen.value("ccl.loaded_version_code"), seen.value("gpu.all_nvlink")
     if arch is None or int(arch[1]) < known["sm_since"] or count < 2 or wired is False:
         return

@@ -9,17 +9,13 @@ from envdoctor.checks.node.common import Seen, Told, listed
 from envdoctor.core.facts import Observation
 from envdoctor.core.findings import Related, Severity
 from envdoctor.core.regexes import regex
+from envdoctor.knowledge.nodes.rocm_layout import root_of
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.node import DriverPair, GfxOverride
 
 LINKER = "the linker's configuration"
 """Asked last, after the library's own paths and LD_LIBRARY_PATH: where it points decides only if nothing else does."""
-
-
-def inside(path: str, root: str) -> bool:
-    """Whether a path is a folder or lies in it."""
-    return path == root or path.startswith(f"{root}/")
 
 
 def install_roots(seen: Seen) -> list[str]:
@@ -29,12 +25,13 @@ def install_roots(seen: Seen) -> list[str]:
 
 def pointers(seen: Seen, root: str) -> list[str]:
     """What leads a program to the install in `root`."""
-    found = [o.detail for o in seen.all("rocm.rocm_path_env") if inside(str(o.value), root)]
-    if any(inside(str(o.value), root) for o in seen.all("rocm.ld_so_conf")):
+    roots = [o.detail for o in seen.all("rocm.install")]
+    found = [o.detail for o in seen.all("rocm.rocm_path_env") if root_of(str(o.value), roots) == root]
+    if any(root_of(str(o.value), roots) == root for o in seen.all("rocm.ld_so_conf")):
         found.append(LINKER)
-    if any(inside(str(o.value), root) for o in seen.all("ccl.on_library_path")):
+    if any(root_of(str(o.value), roots) == root for o in seen.all("ccl.on_library_path")):
         found.append("LD_LIBRARY_PATH")
-    if any(inside(path, root) for path in mapped(seen)):
+    if any(root_of(path, roots) == root for path in mapped(seen)):
         found.append("the process")
     return found
 
@@ -108,13 +105,14 @@ def _which_is_called(seen: Seen) -> str:
 def _path_variable(seen: Seen) -> Iterator[Told]:
     """ROCM_PATH names another install than the one whose HIP runtime is mapped, or a folder without a ROCm."""
     roots = install_roots(seen)
-    used = {root for path in seen.texts("process.hip_runtime") for root in roots if inside(path, root)}
+    used = set(filter(None, (root_of(path, roots) for path in seen.texts("process.hip_runtime"))))
     for named in seen.all("rocm.rocm_path_env"):
-        if used and not any(inside(str(named.value), root) for root in used):
+        home = root_of(str(named.value), roots)
+        if used and home not in used:
             roots_used = listed(sorted(used))
             message = f"{named.detail} names {named.value}, and the HIP runtime of the process is of {roots_used}"
             yield Told(message, named.place, variable=named.detail)
-        elif roots and not any(inside(str(named.value), root) for root in roots):
+        elif roots and not home:
             message = f"{named.detail} names {named.value}, where no ROCm is; it is in {listed(roots)}"
             yield Told(message, named.place, variable=named.detail)
 
@@ -152,6 +150,9 @@ def _major(version: str) -> int:
 
 def _amd_pair(seen: Seen) -> Iterator[Told]:
     """User space that AMD's compatibility tables do not pair with the driver."""
+    if unlisted := seen.first("driver.unlisted"):
+        message = f"the driver has the module version {unlisted.value}, which is not in the table of packages: which "
+        yield Told(message + "ROCm releases AMD tests it with is not known here", unlisted.place, "info")
     supported = seen.first("driver.rocm_supported")
     if supported is None or not supported.value:
         return
@@ -200,17 +201,26 @@ def gfx_of(version: str) -> str:
     return f"gfx{match[1]}{int(match[2]):x}{int(match[3]):x}" if match else ""
 
 
+def _usual(arch: str, given: str, needed: list[str]) -> bool:
+    """An override that names the chip itself, or a sibling of the same generation: gfx1030 for gfx1031 has the same
+    instructions, for gfx1010 or gfx1201 it has others. The last two characters of a name are the stepping."""
+    return given == arch or (arch.startswith(tuple(needed)) and given[:-1] == arch[:-1])
+
+
 def gfx_override(seen: Seen) -> Iterator[Told]:
     """The runtime is told to report another chip than the one that is there."""
-    arch, reported = seen.text("gpu.arch"), seen.first("gpu.arch_reported_by_hsa")
-    truth = f"the kernel says {arch}" if arch else "what the chip really is could not be told"
-    needed = arch.startswith(tuple(cast("GfxOverride", seen.parameters)["often_needed"]))
+    archs, reported = seen.archs(), seen.first("gpu.arch_reported_by_hsa")
+    truth = f"the kernel says {listed(archs)}" if archs else "what the chip really is could not be told"
+    known = cast("GfxOverride", seen.parameters)
     settings = [s for s in seen.settings if _GFX_VARIABLE.match(s.name) and s.value.known]
     for setting in settings:
         given = gfx_of(setting.value.known or "")
-        severity: Severity | None = "info" if needed or (given and given == arch) else None
+        crash = next((c for c in known["crashes"] if c["chip"] in archs and c["claims"] == given), None)
+        usual = bool(given and archs) and all(_usual(arch, given, known["often_needed"]) for arch in archs)
+        severity: Severity | None = "info" if usual and crash is None else None
         message = f"{setting.name}={setting.value.known} makes the runtime report {given or 'no chip at all'}; {truth}"
+        message += f"; programs are known to crash so ({crash['because']})" if crash else ""
         yield Told(message, setting.place, severity, variable=setting.name)
     # Where the environment is known, what a helper said in another one is no fact about this process.
-    if not seen.settings and reported and arch not in ("", "mixed") and reported.value not in ("mixed", arch):
+    if not seen.settings and reported and len(archs) == 1 and reported.value not in ("mixed", archs[0]):
         yield Told(f"the HSA runtime reports {reported.value}; {truth}", reported.place)

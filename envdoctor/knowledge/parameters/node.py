@@ -14,11 +14,24 @@ class DriverPair(Common):
     """How many releases apart the two may be."""
 
 
+class Crash(TypedDict):
+    """A chip on which an override is known to crash."""
+
+    chip: str
+    """The chip that is there."""
+    claims: str
+    """The chip that the override claims."""
+    because: str
+    """Where it was seen."""
+
+
 class GfxOverride(Common):
     """`node.gfx_override`: the runtime is told to report another chip."""
 
     often_needed: Texts
     """Beginnings of the names of chips for which this is the usual way."""
+    crashes: list[Crash]
+    """Pairs that are known to crash all the same."""
 
 
 class PartitionMode(Common):
@@ -37,6 +50,46 @@ class UnequalGpus(Common):
 
     fields: dict[str, Severity]
     """What is compared -> how bad it is where it differs."""
+    plural: Texts
+    """Those of them that are several things, for the grammar of the message."""
+    on_boards: Texts
+    """Those that are a warning where all GPUs are joined, as on one board."""
+
+
+class DeviceDenied(Common):
+    """`node.device_denied`: a process that may not or cannot use the GPUs."""
+
+    advice: dict[str, str]
+    """Cause, or vendor and cause (`nvidia_group`) -> what helps."""
+    proof: dict[str, Texts]
+    """Vendor -> where it says so."""
+
+
+class Status(TypedDict):
+    """An exit status of a vendor's tool that tells of a fault."""
+
+    status: Count
+    """The status."""
+    means: str
+    """What the tool's manual says it means."""
+    severity: Severity
+    """How bad it is."""
+
+
+class MissingGpu(Common):
+    """`node.missing_gpu`: GPUs that belong to a node and cannot be used."""
+
+    statuses: list[Status]
+    """What nvidia-smi's exit status tells."""
+
+
+class GpuHealth(Common):
+    """`node.gpu_health`: faults of the hardware."""
+
+    xid_errors: list[Count]
+    """Numbers of NVIDIA's Xid messages that tell of a fault after which a GPU cannot be trusted."""
+    xid_warnings: list[Count]
+    """Numbers that tell of a fault which the hardware has dealt with so far."""
 
 
 class MissingLink(Common):
@@ -79,6 +132,10 @@ class HostTuning(Common):
 
     iommu: Texts
     """Values of `iommu=` that are in order."""
+    exempt_kernels: Texts
+    """Parts of a kernel's name for which RCCL itself does not ask for it."""
+    exempt_bios: Texts
+    """The same for beginnings of a firmware's version."""
 
 
 class _OverrideOptions(TypedDict, total=False):

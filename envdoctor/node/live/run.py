@@ -27,6 +27,13 @@ from envdoctor.node.probes.runner import CommandRunner, RecordedRunner, SystemRu
 EXEC_ONLY = "the environment is that of process {} at its exec; what the program set later does not show there"
 
 
+SUITES = {
+    "amd": "bandwidth, memory and stress are not tested here: rvs (ROCm Validation Suite), rccl-tests, TransferBench",
+    "nvidia": "bandwidth, memory and stress are not tested here: dcgmi diag, nccl-tests, nvbandwidth",
+}
+"""Vendor -> what a report says of the suites that test the hardware itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
     """What is asked for. `rules`: None for all. `root` is the machine, or a container's root file system."""
@@ -39,6 +46,8 @@ class LiveRequest:
     level: str = "auto"
     rules: Sequence[Rule] | None = None
     root: Path = Path("/")
+    gpus: int | None = None
+    """How many GPUs this node should have, where the user says it."""
     told: Callable[[ProbeStatus], None] | None = None
 
 
@@ -55,13 +64,15 @@ def examine_node(request: LiveRequest) -> Examination:
     hash_library(node, request)
     if job is not None:
         jobs.state(node.facts, job)
+    if request.gpus is not None:
+        node.facts.observe("gpu.expected", request.gpus, "--gpus")
     if request.record is not None:
         write_record(request, node, runner, job, known)
     judge = Judge(rules, catalog, request.level)
     found, target, level = judge.findings(node)
     lines = probe_lines(rules, target.platform)
     result = Examination(node, found, target, level, request.depth, source(request), lines, job=job)
-    result.notes = notes(request, job)
+    result.notes = notes(request, job) + ([SUITES[node.vendor]] if node.vendor in SUITES else [])
     result.errors += judge.internal.messages()
     if request.script is not None:
         from envdoctor.node.live.script import judge_script
@@ -92,6 +103,7 @@ def look(request: LiveRequest, job: jobs.Job | None, known: Callable[[str], bool
     node = examine(
         root, used, request.depth, process_id=str(job.examined) if job else "self", known=known,
         name=name_of(request, root), told=request.told, files=files,
+        masks=[rank.settings for rank in job.ranks] if job else (),
     )  # fmt: skip
     return node, used
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.core.target import Platform, Target
+from envdoctor.core.versions import release
 from envdoctor.node.probes.libraries.library import LibraryFile, version_of_code
 from envdoctor.node.probes.report import Node, install_of
 
@@ -40,10 +41,15 @@ def rocm_release(node: Node) -> str:
     if library and (found := re.match(r"(?:rocm|hip)([0-9]+\.[0-9]+(?:\.[0-9]{1,3}(?![0-9]))?)", library.built_for)):
         return found[1]
     if library and node.rocm and (version := node.rocm.versions.get(install_of(library.path, node))):
-        return version
+        return plain(version)
     if node.torch and node.torch.hip:
         return ".".join(node.torch.hip.split(".")[:2])
-    return node.rocm.version if node.rocm else ""
+    return plain(node.rocm.version) if node.rocm else ""
+
+
+def plain(version: str) -> str:
+    """A version without the mark of a nightly build (7.14.0a20260612), which the catalogue does not order."""
+    return ".".join(map(str, release(version)))
 
 
 def target_of(node: Node) -> Target:
@@ -59,6 +65,8 @@ def target_of(node: Node) -> Target:
         library = library_in_use(node)
         versions["nccl"] = version_of_code(code) if code else library.version if library else ""
         versions["cuda"] = (node.torch.cuda if node.torch else None) or ""
-    arch = node.gpu.arch
-    gpus = (arch,) if arch and arch != "mixed" else ()
+    # Of a mixed node each architecture that the job can use; what variables hide is no part of the target.
+    each = dict.fromkeys(d.arch for d in node.devices if d.arch and not d.hidden)
+    together = node.gpu.arch if node.gpu.arch not in (None, "", "mixed") else None
+    gpus = tuple(each) or ((together,) if together else ())
     return Target(platform, {name: version for name, version in versions.items() if version}, gpus, (), ())

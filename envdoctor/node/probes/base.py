@@ -102,6 +102,8 @@ class NodeView:
     """Folder below /proc of the process that is examined."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """All variables of that process. Never recorded as a whole: only `known` names become facts."""
+    masks: Sequence[Mapping[str, str]] = ()
+    """Variables of every rank, where the process is one of a job: together they say which GPUs are in use."""
     mapped: Sequence[str] = ()
     """Shared libraries that it has mapped, in the order of its memory map."""
     site_packages: Sequence[str] = ()

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
 from envdoctor.core.records import replace
 from envdoctor.node.probes import conf, process
-from envdoctor.node.probes.amd import kfd, miopen, rocm
+from envdoctor.node.probes.amd import kfd, miopen, ras, rocm
 from envdoctor.node.probes.amd import sysfs as amd_sysfs
 from envdoctor.node.probes.amd import tools as amd_tools
+from envdoctor.node.probes.amd.layout import home_of
 from envdoctor.node.probes.base import Absent, Depth, Facts, NodeView, ProbeFailed, ProbeStatus, Status
 from envdoctor.node.probes.files import NodeFiles
-from envdoctor.node.probes.host import acs, driver, gpus, host, permissions
+from envdoctor.node.probes.host import acs, bus, driver, gpus, host, kernel_log, masks, network, permissions
 from envdoctor.node.probes.libraries import ccl, plugins
 from envdoctor.node.probes.nvidia import devices as nvidia
+from envdoctor.node.probes.nvidia.smi import PROC, bus_name
 from envdoctor.node.probes.parts import Torch
 from envdoctor.node.probes.report import HIP_RUNTIME, Node, install_of
 from envdoctor.node.probes.runner import CommandRunner
+from envdoctor.node.probes.torch import gpus as torch_gpus
 from envdoctor.node.probes.torch import probe as torch_probe
 from envdoctor.node.probes.torch import pythons  # fmt: skip
 from envdoctor.node.recording.recorded import read_recorded
@@ -72,17 +75,19 @@ def examine(
     name: str = "",
     told: Callable[[ProbeStatus], None] | None = None,
     files: NodeFiles | None = None,
+    masks: Sequence[Mapping[str, str]] = (),
 ) -> Node:
     """Examine the node below `root`.
 
     `process_id` is the process to look at; `known` says which variables may be recorded; `interpreter` is the Python
-    that has torch, where the caller knows better; `told` hears of each probe as it ends. Never raises for what a node
-    is: a probe that fails is a `ProbeStatus`.
+    that has torch, where the caller knows better; `told` hears of each probe as it ends; `masks` are the variables of
+    all ranks of a job. Never raises for what a node is: a probe that fails is a `ProbeStatus`.
     """
     files = files or NodeFiles(root)
     view = NodeView(files, runner, Facts(name), process_id, known=known)
     view.environment = process.read_environment(files, view.proc)
     view.mapped = process.read_mapped(files, view.proc)
+    view.masks = masks or [view.environment]
     kept = read_recorded(files.root)
     view.site_packages = kept.site_packages or pythons.site_packages(view, interpreter)
     view.recorded_libraries = kept.libraries
@@ -156,7 +161,7 @@ def vendor_of(node: Node, torch: Torch | None) -> str:
 def _environment(state: ExaminationState) -> None:
     view = state.view
     named = view.environment.get("ROCM_PATH") or view.environment.get("ROCM_HOME")
-    state.node.rocm_path_env = view.files.resolve(named) if named else None
+    state.node.rocm_path_env = home_of(view.files, named) if named else None
     process.environment_probe(view)
 
 
@@ -168,9 +173,11 @@ def _torch_files(state: ExaminationState) -> None:
     state.node.torch = torch_probe.torch_files_probe(state.view, state.view.site_packages)
 
 
-def _kfd(state: ExaminationState) -> None:
+def _kfd(state: ExaminationState) -> str:
     node = state.node
     node.devices, node.links, node.gpu.all_xgmi, _ = kfd.kfd_probe(state.view)
+    unreadable = [o.value for o in state.view.facts.observations if o.key == "gpu.unreadable"]
+    return f"nodes of the topology that could not be read: {unreadable[0]}" if unreadable else ""
 
 
 def _cards(state: ExaminationState) -> None:
@@ -184,20 +191,32 @@ def _nvidia(state: ExaminationState) -> str:
     if not node.devices or not (node.torch and node.torch.hip):
         node.devices, node.links, node.gpu.all_xgmi = answer.devices, answer.links, None
         node.gpu.all_nvlink = nvidia.all_nvlink(len(answer.devices), answer.links)
-    node.driver_cuda = answer.driver_cuda
+        node.gpu.mig_devices = answer.instances
+    node.driver_cuda, node.told_driver = answer.driver_cuda, answer.driver_version
+    node.computing = answer.processes
     return answer.why
 
 
 def _cuda(state: ExaminationState) -> None:
-    source = state.node.devices[0].source if state.node.devices else nvidia.PROC
+    source = state.node.devices[0].source if state.node.devices else PROC
     state.node.cuda = nvidia.cuda_probe(state.view, state.node.driver_cuda, source)
 
 
 def _driver(state: ExaminationState) -> None:
     node = state.node
     node.vendor = vendor_of(node, node.torch)
-    node.driver = driver.driver_probe(state.view, node.vendor)
+    node.driver = driver.driver_probe(state.view, node.vendor, node.told_driver)
     node.vendor = node.vendor or {"amdgpu": "amd", "nvidia": "nvidia"}[node.driver.name]
+
+
+def _bus(state: ExaminationState) -> None:
+    node, view = state.node, state.view
+    listed = [device.bus[:-1] + "0" for device in node.devices if device.bus]
+    listed += [bus_name(name) for name in view.files.names(f"{PROC}/gpus")]
+    # A control group of devices denies the nodes of GPUs that are not for this process; any other error is a fault.
+    denied = any(p.startswith(kfd.TOPOLOGY) and why == "permission denied" for p, why in view.files.errors.items())
+    partial = denied or bus.limited(view, node.container)
+    bus.bus_probe(view, node.vendor, listed, partial)
 
 
 def _rocm(state: ExaminationState) -> None:
@@ -214,7 +233,13 @@ def _torch_child(state: ExaminationState) -> None:
 
 
 def _rocminfo(state: ExaminationState) -> None:
-    amd_tools.rocminfo_probe(state.view, state.node.gpu) if state.node.vendor == "amd" else no_amd()
+    node, wsl = state.node, state.view.files.exists(driver.DXG) and not state.node.devices
+    if node.vendor != "amd" and not wsl:
+        no_amd()
+    agents = amd_tools.rocminfo_probe(state.view, node.gpu)
+    if wsl:  # there is no KFD: the HSA runtime is the only one that tells
+        node.devices = amd_tools.devices_of(agents)
+        node.vendor = vendor_of(node, node.torch)
 
 
 def _amd_smi(state: ExaminationState) -> None:
@@ -231,16 +256,38 @@ def no_amd() -> None:
 
 
 def _gpus(state: ExaminationState) -> None:
-    node = state.node
+    node, report, wsl = state.node, state.report, state.view.files.exists(driver.DXG)
+    if not node.devices and nvidia.present(state.view):
+        node.devices = torch_gpus.devices_of(report)
+        node.vendor = node.vendor or vendor_of(node, node.torch)
+    torch_gpus.take_architecture(node.devices, report)
+    left = masks.lay(state.view.masks, node.devices, node.vendor)
+    if wsl and not node.devices:
+        node.gpu.count = node.gpu.physical = None
+        raise ProbeFailed("the GPUs are behind /dev/dxg (WSL2), and nothing that was asked tells which")
+    if node.vendor:
+        state.view.facts.observe("vendor", node.vendor, node.devices[0].source if node.devices else "/sys/module")
     gpus.summarise(node.gpu, node.devices)
+    state.view.facts.observe_known("gpu.visible", left, f"{state.view.proc}/environ")
     gpus.state(state.view, node.gpu, node.devices, node.devices[0].source if node.devices else "/sys/class")
     if not node.devices:
         raise Absent("no GPU")
 
 
+def _processes(state: ExaminationState) -> None:
+    node, view = state.node, state.view
+    found = {**dict.fromkeys(ras.computing(view), ""), **node.computing}
+    if not found:
+        raise Absent("no other process computes on a GPU, as far as this one is shown")
+    source = ras.PROCESSES if not node.computing else "nvidia-smi --query-compute-apps"
+    for pid, address in sorted(found.items()):
+        view.facts.observe("gpu.process", address, source, detail=str(pid))
+
+
 def _ccl(state: ExaminationState) -> None:
     node, view = state.node, state.view
-    node.ccl, node.libraries = ccl.ccl_probe(view, node.torch, node.vendor)
+    installs = node.rocm.installs if node.rocm else []
+    node.ccl, node.libraries = ccl.ccl_probe(view, node.torch, node.vendor, installs)
 
 
 def _plugins(state: ExaminationState) -> None:
@@ -309,9 +356,13 @@ BEFORE = (
     Probe("NVIDIA GPUs", _nvidia),
     Probe("CUDA", _cuda),
     Probe("driver", _driver),
+    Probe("PCI bus", _bus),
     Probe("ROCm installs", _rocm),
     Probe("device permissions", _permissions),
     Probe("access control services", _acs),
+    Probe("network devices", lambda s: network.network_probe(s.view)),
+    Probe("kernel log", lambda s: kernel_log.kernel_log_probe(s.view)),
+    Probe("processes on GPUs", _processes),
     Probe("torch", _torch_child, "torch", torch_probe.SECONDS + 5),
     Probe("rocminfo", _rocminfo, "torch"),
     Probe("amd-smi", _amd_smi, "torch"),

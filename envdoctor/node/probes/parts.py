@@ -69,7 +69,25 @@ class Device:
     persistence: bool | None = None
     compute_mode: str | None = None
     link_width: int | None = None
+    max_link_width: int | None = None
     link_speed: str | None = None
+    clock_mhz: int | None = None
+    default_clock_mhz: int | None = None
+    power_limit_w: int | None = None
+    default_power_w: int | None = None
+    ecc: str | None = None
+    ecc_errors: int | None = None
+    pages_retired: int | None = None
+    pages_pending: bool | None = None
+    bad_pages: int | None = None
+    rows_remapped: int | None = None
+    rows_pending: bool | None = None
+    rows_failed: bool | None = None
+    fabric: str | None = None
+    nvlinks: int | None = None
+    nvlinks_down: int | None = None
+    hidden: bool | None = None
+    """Whether a mask (HIP_VISIBLE_DEVICES and its like) hides it from the examined process or job."""
     source: str = ""
     """Where the GPU was found."""
     sources: dict[str, str] = field(default_factory=dict)
@@ -96,8 +114,9 @@ class Link:
 class Gpu:
     """All GPUs of the node together."""
 
-    count: int = 0
-    physical: int = 0
+    count: int | None = 0
+    """None where there are GPUs and nothing tells how many."""
+    physical: int | None = 0
     usable: int | None = None
     arch: str | None = None
     arch_reported_by_hsa: str | None = None
@@ -108,6 +127,7 @@ class Gpu:
     mig: str | None = None
     persistence: bool | None = None
     all_nvlink: bool | None = None
+    mig_devices: int | None = None
 
 
 @dataclass(slots=True)

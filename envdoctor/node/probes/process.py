@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.facts import Channel, Op, Setting, Value
+from envdoctor.node.probes.amd.layout import home_of
 from envdoctor.node.probes.base import Absent, Facts, NodeView, ProbeFailed
 from envdoctor.node.probes.files import NodeFiles
 
@@ -91,4 +92,4 @@ def environment_probe(view: NodeView) -> None:
     state_settings(view.facts, view.environment, path, [n for n in view.environment if view.known(n)])
     for name in PATH_VARIABLES:
         if value := view.environment.get(name):
-            view.facts.observe("rocm.rocm_path_env", view.files.resolve(value), path, detail=name)
+            view.facts.observe("rocm.rocm_path_env", home_of(view.files, value), path, detail=name)

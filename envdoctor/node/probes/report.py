@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from envdoctor.core.facts import Component, Observation, Place, Setting
+from envdoctor.knowledge.nodes.rocm_layout import root_of
 from envdoctor.node.probes.base import Facts, ProbeStatus
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.host.pairing import release
@@ -47,6 +48,10 @@ class Node:
     """GPU libraries that the examined process, or a fresh torch, has mapped."""
     driver_cuda: str | None = None
     """Newest CUDA version that the driver of NVIDIA supports."""
+    told_driver: str = ""
+    """Version of NVIDIA's driver as a tool tells it, where no file does."""
+    computing: dict[int, str] = field(default_factory=dict)
+    """Process that computes on a GPU -> PCI address of the GPU, "" where that is not told."""
     rocm_path_env: str | None = None
     """Folder that ROCM_PATH or ROCM_HOME names, without links."""
     files: NodeFiles | None = None
@@ -106,9 +111,9 @@ def without_none(**values: Any) -> dict[str, Any]:
 
 def install_of(path: str, node: Node) -> str:
     """The ROCm install, or the site-packages folder, that a library belongs to."""
-    for root in node.rocm.installs if node.rocm else ():
-        if path.startswith(f"{root}/") and "-packages/" not in root:
-            return root
+    installs = [root for root in node.rocm.installs if "-packages/" not in root] if node.rocm else []
+    if root := root_of(path, installs):
+        return root
     packages = re.match(r"/.*?-packages(?=/)", path)
     return packages[0] if packages else ""
 

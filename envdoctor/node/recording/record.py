@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.core.credentials import MASKED, is_credential
+from envdoctor.core.records import replace
 from envdoctor.node.probes.children import canonical
 from envdoctor.node.probes.files import NodeFiles
-from envdoctor.node.probes.host import acs
+from envdoctor.node.probes.host import acs, kernel_log
 from envdoctor.node.probes.node import GPU_LIBRARY
 from envdoctor.node.probes.process import PATH_VARIABLES, in_families, parse_environ
 from envdoctor.node.probes.report import Node
@@ -175,6 +176,8 @@ def write_commands(folder: Path, ran: Iterable[CommandResult], redact: Redactor)
     index = ["# One [[command]] per recorded call: argv as typed, file with its standard output, exit status.\n"]
     for number, result in enumerate(ran):
         words = [redact.text(word) for word in canonical(result.argv)]
+        if result.argv == kernel_log.COMMAND:  # it tells far more than probes read
+            result = replace(result, stdout=kernel_log.kept(result.stdout))
         name = f"{number:02d}_{re.sub(r'[^a-z0-9]+', '_', ' '.join(words).lower())[:40].strip('_')}.out"
         write_text(folder / name, redact.text(result.stdout))
         entry = {"argv": words, "file": name, "rc": result.rc}

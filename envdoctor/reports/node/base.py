@@ -25,8 +25,10 @@ the probe could not do its work."""
 """Format name -> module and class; imported when the format is asked for."""
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Machine", ("host", "container", "limits", "control group", "shared memory", "access control services")),
-    ("GPUs", ("GPUs", "KFD topology", "amdgpu cards", "NVIDIA GPUs", "device permissions")),
+    ("Machine", ("host", "container", "limits", "control group", "shared memory", "access control services",
+                 "network devices", "kernel log")),
+    ("GPUs", ("GPUs", "PCI bus", "KFD topology", "amdgpu cards", "NVIDIA GPUs", "device permissions",
+              "processes on GPUs")),
     ("Driver and user space", ("driver", "ROCm installs", "CUDA", "driver and user space", "rocminfo", "amd-smi",
                                "rocm-smi")),
     ("Libraries", ("collectives library", "plug-ins", "conf files", "torch files", "torch", "MIOpen")),
@@ -39,7 +41,10 @@ PROBE_OF_KEY = {
     "host.cpus_allowed": "limits", "host.shm": "shared memory", "host.memory_limit": "control group",
     "host.cpu_limit": "control group", "host.pids": "control group", "host.acs": "access control services",
     "host.kfd": "device permissions", "host.in_kfd": "device permissions", "host.device_denied": "device permissions",
-    "gpu.": "GPUs", "gpu.usable": "device permissions", "gpu.missing_link": "KFD topology",
+    "host.kernel_log": "kernel log", "host.cloud": "network devices", "network.": "network devices",
+    "gpu.on_bus": "PCI bus", "gpu.bound_to": "PCI bus", "gpu.missing": "PCI bus", "gpu.missing_link": "KFD topology",
+    "gpu.xid": "kernel log", "gpu.kernel_fault": "kernel log", "gpu.process": "processes on GPUs",
+    "gpu.": "GPUs", "gpu.usable": "device permissions",
     "gpu.links": "KFD topology", "gpu.unreadable": "KFD topology", "gpu.nvlink": "NVIDIA GPUs", "vendor": "GPUs",
     "driver.": "driver", "driver.release": "driver and user space", "driver.rocm": "driver and user space",
     "rocm.": "ROCm installs", "rocm.user_space": "driver and user space", "rocm.rocm_path_env": "environment",

@@ -62,8 +62,9 @@ def _host(examination: Examination) -> str:
     node = examination.node
     iommu = f"iommu={node.host.iommu}" if node.host.iommu else "no iommu= on the command line"
     numa = {None: "", 0: "NUMA balancing off"}.get(node.host.numa_balancing, "NUMA balancing on")
+    wsl = "WSL2: GPUs of Windows behind /dev/dxg, no files of their driver" if value(node, "host.wsl") else ""
     return joined(
-        stated(node, "host.os", "{}"), stated(node, "host.kernel", "kernel {}"), _numa_nodes(node),
+        wsl, stated(node, "host.os", "{}"), stated(node, "host.kernel", "kernel {}"), _numa_nodes(node),
         iommu if node.host.iommu is not None else "", numa,
     )  # fmt: skip
 
@@ -122,11 +123,42 @@ def _gpus(examination: Examination) -> str:
     )  # fmt: skip
 
 
+def _count(node: Node) -> str:
+    return "an unknown number of GPUs" if node.gpu.count is None else counted(node.gpu.count, "GPU")
+
+
+def _bus(examination: Examination) -> str:
+    node = examination.node
+    there = [f"{o.value} of {o.detail}" for o in node.facts.observations if o.key == "gpu.on_bus"]
+    missing = len(values(node, "gpu.missing"))
+    return joined(f"GPUs on the bus: {' and '.join(there)}" if there else "",
+                  f"{missing} missing" if missing else "")  # fmt: skip
+
+
+def _network(examination: Examination) -> str:
+    active = values(examination.node, "network.port")
+    named = [f"{o.detail} {o.value}" for o in examination.node.facts.observations if o.key == "network.named_hca"]
+    ports = f"{active.count(True)} of {counted(len(active), 'port')} active" if active else ""
+    return joined(ports, f"NCCL_IB_HCA: {', '.join(named)}" if named else "")
+
+
+def _kernel_log(examination: Examination) -> str:
+    node = examination.node
+    found = values(node, "gpu.xid") + values(node, "gpu.kernel_fault")
+    return f"{counted(len(found), 'kind')} of messages about faults" if found else "no message about a fault of a GPU"
+
+
+def _processes(examination: Examination) -> str:
+    count = len(values(examination.node, "gpu.process"))
+    return "1 other process" if count == 1 else f"{count} other processes"
+
+
 def _kfd(examination: Examination) -> str:
     node = examination.node
     missing, lacking = values(node, "gpu.missing_link"), value(node, "gpu.links_incomplete")
-    told = {None: "", True: "every pair that is told of has xGMI", False: f"{len(missing)} pairs without xGMI"}
-    return joined(f"{node.gpu.count} GPUs", told[node.gpu.all_xgmi],
+    without = f"{counted(len(missing), 'pair')} without xGMI"
+    told = {None: "", True: "every pair that is told of has xGMI", False: without}
+    return joined(_count(node), told[node.gpu.all_xgmi],
                   f"{lacking} GPUs declare more links than could be read" if lacking else "")  # fmt: skip
 
 
@@ -139,15 +171,20 @@ def _nvidia(examination: Examination) -> str:
     node = examination.node
     nvlink = {None: "", True: "every pair has NVLink", False: "not every pair has NVLink"}[node.gpu.all_nvlink]
     persistence = {None: "", True: "persistence mode on", False: "persistence mode off"}[node.gpu.persistence]
-    return joined(f"{node.gpu.count} GPUs", nvlink, persistence)
+    each = {v for v in values(node, "gpu.device.nvlinks") if v}
+    links = f"{each.pop()} active NVLinks each" if len(each) == 1 else ""
+    fabric = {str(v) for v in values(node, "gpu.device.fabric")}
+    told = f"fabric {fabric.pop()}" if len(fabric) == 1 else ""
+    imex = stated(node, "host.imex_channels", "IMEX channels {}")
+    return joined(_count(node), nvlink, links, told, imex, persistence)
 
 
 def _permissions(examination: Examination) -> str:
     node, usable = examination.node, examination.node.gpu.usable
     kfd = {None: "", True: "/dev/kfd may be opened", False: "/dev/kfd may not be opened"}[node.host.kfd_rw]
     denied = len(values(node, "host.device_denied"))
-    return joined("" if usable is None else f"{usable} of {node.gpu.count} GPUs usable", kfd,
-                  f"{denied} device nodes denied" if denied else "")  # fmt: skip
+    return joined("" if usable is None else f"{usable} of {_count(node)} usable", kfd,
+                  f"{counted(denied, 'device node')} denied" if denied else "")  # fmt: skip
 
 
 def _driver(examination: Examination) -> str:
@@ -230,7 +267,7 @@ def _torch(examination: Examination) -> str:
     sees = value(node, "torch.cuda_available")
     count = value(node, "torch.device_count")
     on = [name for key, name in SWITCHES.items() if value(node, key) is True]
-    seen = f"sees {count} GPUs" if sees else "sees no GPU"
+    seen = f"sees {counted(count, 'GPU')}" if sees and isinstance(count, int) else "sees no GPU"
     return joined(seen, f"in a fresh process on: {', '.join(on) or 'no switch'}")
 
 
@@ -260,7 +297,8 @@ def _environment(examination: Examination) -> str:
 
 def _process(examination: Examination) -> str:
     node = examination.node
-    return f"{len(node.mapped)} GPU libraries are mapped"
+    libraries = len(node.mapped)
+    return "1 GPU library is mapped" if libraries == 1 else f"{libraries} GPU libraries are mapped"
 
 
 def _job(examination: Examination) -> str:
@@ -279,7 +317,8 @@ def _job(examination: Examination) -> str:
 
 SAY: dict[str, Say] = {
     "host": _host, "container": _container, "limits": _limits, "control group": _cgroup, "shared memory": _shm,
-    "access control services": _acs, "GPUs": _gpus, "KFD topology": _kfd, "amdgpu cards": _cards,
+    "access control services": _acs, "network devices": _network, "kernel log": _kernel_log,
+    "PCI bus": _bus, "processes on GPUs": _processes, "GPUs": _gpus, "KFD topology": _kfd, "amdgpu cards": _cards,
     "NVIDIA GPUs": _nvidia, "device permissions": _permissions, "driver": _driver, "ROCm installs": _rocm,
     "CUDA": _cuda, "driver and user space": _pairing, "collectives library": _ccl, "plug-ins": _plugins,
     "conf files": _conf, "torch files": _torch_files, "torch": _torch, "MIOpen": _miopen,

@@ -39,7 +39,8 @@ class KfdNode:
     @property
     def complete(self) -> bool:
         """Whether every link it declares could be read."""
-        return len(self.links) >= self.properties.get("io_links_count", 0)
+        declared = self.properties.get("io_links_count", 0) + self.properties.get("p2p_links_count", 0)
+        return len(self.links) >= declared
 
 
 def parse_properties(text: str) -> dict[str, int]:
@@ -59,9 +60,13 @@ def bus_address(location: int, domain: int) -> str:
 
 
 def read_links(view: NodeView, number: int) -> tuple[IoLink, ...]:
-    """Links that a node lists; one that vanishes while it is read is left out."""
+    """Links that a node lists; one that vanishes while it is read is left out.
+
+    `p2p_links`, which newer kernels have, are paths between GPUs through the PCIe of the machine.
+    """
     links = []
-    for folder in view.files.paths(f"{TOPOLOGY}/{number}/io_links", "[0-9]*"):
+    kinds = [f"{TOPOLOGY}/{number}/{kind}" for kind in ("io_links", "p2p_links")]
+    for folder in (path for kind in kinds for path in view.files.paths(kind, "[0-9]*")):
         found = parse_properties(view.files.read_text(f"{folder}/properties") or "")
         if {"type", "node_from", "node_to"} <= found.keys():
             links.append(IoLink(found["node_from"], found["node_to"], found["type"], found.get("weight", 0)))
@@ -69,13 +74,16 @@ def read_links(view: NodeView, number: int) -> tuple[IoLink, ...]:
 
 
 def read_nodes(view: NodeView) -> tuple[list[KfdNode], int]:
-    """GPU nodes, and how many nodes may not be read, as where a container holds only some of the GPUs."""
+    """GPU nodes, and how many nodes may not be read, as where a container holds only some of the GPUs.
+
+    A node whose properties end before they say whether it is a GPU counts among the latter.
+    """
     nodes, unreadable = [], 0
     for name in view.files.names(TOPOLOGY, "[0-9]*"):
         path = f"{TOPOLOGY}/{name}/properties"
         text = view.files.read_text(path)
-        unreadable += text is None and view.files.why(path) != "absent"
         properties = parse_properties(text or "")
+        unreadable += view.files.why(path) != "absent" if text is None else "simd_count" not in properties
         if properties.get("simd_count", 0) > 0 and name.isdecimal():
             nodes.append(KfdNode(int(name), properties, read_links(view, int(name))))
     return nodes, unreadable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from envdoctor.node.probes.amd.ras import ras_probe
 from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.parts import Device
 
@@ -68,6 +69,7 @@ def read_card(view: NodeView, folder: str, device: Device) -> None:
     path = f"{folder}/pp_od_clk_voltage"
     device.clock_cap_mhz = clock_cap(view.files.read_text(path) or "")
     device.sources["clock_cap_mhz"] = path
+    ras_probe(view, folder, device)
 
 
 def card_of(device: Device, folders: dict[str, str]) -> str | None:

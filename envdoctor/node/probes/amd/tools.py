@@ -22,9 +22,10 @@ PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+][\w.]*)?$")
 def run_tool(view: NodeView, name: str, *arguments: str) -> CommandResult:
     """Run a helper of ROCm, which is often not on PATH."""
     result = view.run(name, *arguments, timeout=SECONDS)
-    beside = f"/opt/rocm/bin/{name}"
-    if result.rc == MISSING and view.files.live and view.files.exists(beside):
-        return view.run(beside, *arguments, timeout=SECONDS)
+    if result.rc == MISSING and view.files.live:
+        folders = ["/opt/rocm", *view.files.paths("/opt/rocm", "core*")]
+        beside = [f"{folder}/bin/{name}" for folder in folders if view.files.exists(f"{folder}/bin/{name}")]
+        return view.run(beside[0], *arguments, timeout=SECONDS) if beside else result
     return result
 
 
@@ -57,15 +58,25 @@ def parse_agents(text: str) -> list[str]:
     return names
 
 
-def rocminfo_probe(view: NodeView, gpu: Gpu) -> None:
-    """The architecture that the HSA runtime reports: another than KFD's shows HSA_OVERRIDE_GFX_VERSION at work."""
+def devices_of(agents: Sequence[str]) -> list[Device]:
+    """GPUs of which only rocminfo tells, as on WSL2."""
+    return [Device(i, "amd", arch=name, package=i, source="rocminfo") for i, name in enumerate(agents)]
+
+
+def rocminfo_probe(view: NodeView, gpu: Gpu) -> list[str]:
+    """The architecture that the HSA runtime reports: another than KFD's shows HSA_OVERRIDE_GFX_VERSION at work.
+
+    Returns the names of all GPUs that it lists.
+    """
     result = run_tool(view, "rocminfo")
     if result.rc == MISSING:
         raise Absent(result.failure)
     if not result.ok:
         raise ProbeFailed(rocminfo_failure(result))
-    gpu.arch_reported_by_hsa = same(parse_agents(result.stdout))
+    agents = parse_agents(result.stdout)
+    gpu.arch_reported_by_hsa = same(agents)
     view.facts.observe_known("gpu.arch_reported_by_hsa", gpu.arch_reported_by_hsa, "rocminfo")
+    return agents
 
 
 def rocminfo_failure(result: CommandResult) -> str:

@@ -13,6 +13,8 @@ AMDGPU = "/sys/module/amdgpu"
 NVIDIA = "/sys/module/nvidia/version"
 NVIDIA_PROC = "/proc/driver/nvidia/version"
 OSRELEASE = "/proc/sys/kernel/osrelease"
+DXG = "/dev/dxg"
+"""The device through which WSL2 reaches the GPUs of Windows; there is no KFD, no /proc/driver and no /sys/module."""
 
 _NVRM = re.compile(r"^NVRM version:\s*(.*?)\s+([0-9]{3,}(?:\.[0-9]+)+)\s", re.MULTILINE)
 
@@ -49,13 +51,22 @@ def nvidia_driver(view: NodeView) -> Driver | None:
     return Driver("nvidia", version or (told[0] if told else ""), source, open_kernel_module=told and told[1])
 
 
-def driver_probe(view: NodeView, vendor: str) -> Driver:
-    """The driver of the GPUs in use. Raises `Absent` where none is loaded."""
+def driver_probe(view: NodeView, vendor: str, told: str = "") -> Driver:
+    """The driver of the GPUs in use; `told` is the version that nvidia-smi tells. Raises `Absent` where none is loaded.
+
+    On WSL2 the driver is that of Windows: no module of this kernel, and no file of it.
+    """
     finders = {"amd": (amd_driver, nvidia_driver), "nvidia": (nvidia_driver, amd_driver)}
     for finder in finders.get(vendor, (nvidia_driver, amd_driver)):
         if driver := finder(view):
             state(view, driver)
             return driver
+    if told:
+        driver = Driver("nvidia", told, "nvidia-smi --query-gpu")
+        state(view, driver)
+        return driver
+    if view.files.exists(DXG):
+        raise Absent("the driver is that of Windows, and no tool tells its version")
     raise Absent("neither amdgpu nor nvidia is loaded")
 
 
@@ -77,6 +88,8 @@ def pairing_probe(view: NodeView, driver: Driver | None, in_use: Mapping[str, st
         if release := pairing.release(version):
             view.facts.observe("rocm.user_space", release, user, detail=user)
     line = pairing.driver_line(driver.version) if driver and driver.name == "amdgpu" else ""
+    if driver and driver.name == "amdgpu" and driver.version and not line:
+        view.facts.observe("driver.unlisted", driver.version, driver.source)
     if not driver or not line:
         raise Absent("no amdgpu version that AMD's tables name")
     view.facts.observe("driver.release", line, driver.source)

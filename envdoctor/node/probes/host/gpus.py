@@ -10,12 +10,14 @@ from envdoctor.node.probes.parts import Device, Gpu
 PER_DEVICE = (
     "name", "arch", "package", "bus", "compute_units", "xcc", "memory_bytes", "numa_node", "compute_partition",
     "memory_partition", "perf_level", "clock_cap_mhz", "max_clock_mhz", "firmware", "vbios", "mig", "compute_mode",
-    "link_width", "link_speed",
+    "link_width", "max_link_width", "link_speed", "clock_mhz", "default_clock_mhz", "power_limit_w", "default_power_w",
+    "ecc", "ecc_errors", "pages_retired", "pages_pending", "bad_pages", "rows_remapped", "rows_pending", "rows_failed",
+    "fabric", "nvlinks", "nvlinks_down", "persistence", "hidden",
 )  # fmt: skip
 """Fields of a device that are stated as `gpu.device.<field>`, where they are known."""
 TOGETHER = ("arch", "compute_partition", "memory_partition", "perf_level", "mig")
 """Fields that have one value for the node, or are "mixed"."""
-SUMMARY = ("count", "physical", "usable", "all_xgmi", "all_nvlink", "persistence", *TOGETHER)
+SUMMARY = ("count", "physical", "usable", "all_xgmi", "all_nvlink", "mig_devices", "persistence", *TOGETHER)
 
 
 def summarise(gpu: Gpu, devices: Sequence[Device]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.node.probes.base import NodeView, ProbeFailed
+from envdoctor.node.probes.host.driver import DXG
 from envdoctor.node.probes.parts import Host
 
 CMDLINE = "/proc/cmdline"
@@ -82,6 +83,12 @@ def host_probe(view: NodeView, host: Host) -> None:
     facts.observe_known("host.numa_balancing", host.numa_balancing, NUMA_BALANCING)
     if kernel := files.read_word("/proc/sys/kernel/osrelease"):
         facts.observe("host.kernel", kernel, "/proc/sys/kernel/osrelease")
+    if bios := files.read_word("/sys/devices/virtual/dmi/id/bios_version"):
+        facts.observe("host.bios", bios, "/sys/devices/virtual/dmi/id/bios_version")
+    if files.exists(DXG):
+        facts.observe("host.wsl", True, DXG)
+    if channels := files.names("/dev/nvidia-caps-imex-channels", "channel*"):
+        facts.observe("host.imex_channels", len(channels), "/dev/nvidia-caps-imex-channels")
     if system := os_name(files.read_text("/etc/os-release") or ""):
         facts.observe("host.os", system, "/etc/os-release")
     if nodes := files.names("/sys/devices/system/node", "node[0-9]*"):

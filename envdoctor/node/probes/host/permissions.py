@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from envdoctor.node.probes.base import Absent, NodeView
 from envdoctor.node.probes.files import NodeFiles
+from envdoctor.node.probes.host.driver import DXG
 from envdoctor.node.probes.parts import Device, Host
 
 FORMAT = "%A %n %a %U %G %t %T"
@@ -92,6 +93,8 @@ def permissions_probe(view: NodeView, host: Host, vendor: str, devices: Sequence
 
     Raises `Absent` where there is no device node.
     """
+    if view.files.exists(DXG):
+        return wsl_gpus(view, devices)
     patterns = {"amd": AMD_NODES, "nvidia": NVIDIA_NODES}.get(vendor, AMD_NODES + NVIDIA_NODES)
     nodes = parse_stat(view.run("stat", "-c", FORMAT, *patterns).stdout)
     if not nodes:
@@ -106,6 +109,17 @@ def permissions_probe(view: NodeView, host: Host, vendor: str, devices: Sequence
         if not may and "/card" not in path:  # cards are for screens: nothing that computes opens them
             view.facts.observe("host.device_denied", path, path, detail=path)
     return usable_gpus(vendor, host, allowed, devices)
+
+
+def wsl_gpus(view: NodeView, devices: Sequence[Device]) -> int | None:
+    """On WSL2 one device stands for all GPUs of Windows."""
+    nodes, who = parse_stat(view.run("stat", "-c", FORMAT, DXG).stdout), read_identity(view.files, view.proc)
+    if not nodes or not who:
+        raise Absent(f"the rights of {DXG} are not known")
+    if may_open(nodes[0], who):
+        return len(devices) or None
+    view.facts.observe("host.device_denied", DXG, DXG, detail=DXG)
+    return 0
 
 
 def usable_gpus(vendor: str, host: Host, allowed: Mapping[str, bool], devices: Sequence[Device]) -> int | None:

@@ -80,15 +80,19 @@ def loaded_code(used: str | None, log: DebugLog, report: Mapping[str, Any], file
     return next((code for code in (told, banner_code(log), from_file) if code is not None), None)
 
 
-def ccl_probe(view: NodeView, torch: Torch | None, vendor: str) -> tuple[Ccl, dict[str, LibraryFile]]:
-    """The collectives library, and what each file on the node tells of itself, by path.
+def ccl_probe(
+    view: NodeView, torch: Torch | None, vendor: str, installs: Sequence[str] = ()
+) -> tuple[Ccl, dict[str, LibraryFile]]:
+    """The collectives library, and what each file on the node tells of itself, by path. `installs`: those of ROCm.
 
     Raises `Absent` where there is neither a file nor a run that tells of one.
     """
     report = torch.report if torch else {}
     log = read_logs(view.runner.logs())
     loaded = [path for path in view.mapped if FILE_NAME.match(path)]
-    found = find_libraries(view.files, view.environment, python_folders=view.site_packages, mapped=view.mapped)
+    found = find_libraries(
+        view.files, view.environment, python_folders=view.site_packages, mapped=view.mapped, installs=installs
+    )
     installed = [library.path for library in found if library.origins != ("process",)]
     if not installed and not loaded and not log.components:
         raise Absent("no librccl or libnccl on this node")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from envdoctor.knowledge.nodes.rocm_layout import SYSTEM
 from envdoctor.node.probes.files import NodeFiles
 from envdoctor.node.probes.process import MAPS_LIMIT
 
@@ -18,7 +19,9 @@ Origin = Literal["LD_PRELOAD", "LD_LIBRARY_PATH", "wheel", "rocm", "distribution
 FILE_NAME = re.compile(r"(?:.*/)?lib[nr]ccl\.so(\.\d+)*$")
 """Plug-ins (`libnccl-net.so`, `libnccl-tuner.so`) are other libraries."""
 
-ROCM_FOLDERS = ("/opt/rocm*/lib", "/opt/rocm*/lib64", "/opt/rccl/lib")
+ROCM_FOLDERS = (
+    "/opt/rocm*/lib", "/opt/rocm*/lib64", "/opt/rocm*/core*/lib", "/opt/rocm*/core*/lib64", "/opt/rccl/lib",
+)  # fmt: skip
 DISTRIBUTION_FOLDERS = (
     "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/*-linux-gnu", "/lib64", "/usr/local/lib",
     "/usr/local/lib64", "/usr/local/nccl*/lib", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib",
@@ -63,15 +66,17 @@ def find_libraries(
     *,
     python_folders: Iterable[str] = (),
     mapped: Sequence[str] = (),
+    installs: Iterable[str] = (),
 ) -> list[FoundLibrary]:
     """Every librccl and libnccl of a node, each file once.
 
     `environment` is that of the process in question; `python_folders` are its site-packages folders where known;
-    `mapped` are files it has mapped, which also show where its site-packages are.
+    `mapped` are files it has mapped, which also show where its site-packages are; `installs` are those of ROCm that
+    were found elsewhere than where they usually lie.
     """
     found: dict[str, list[Origin]] = {}
     packages = [*python_folders, *_python_folders(mapped)]
-    for origin, path in _candidates(files, environment, packages, mapped):
+    for origin, path in _candidates(files, environment, packages, mapped, installs):
         resolved = files.resolve(path)
         if files.exists(resolved) and not files.is_folder(resolved):
             origins = found.setdefault(resolved, [])
@@ -81,9 +86,11 @@ def find_libraries(
 
 
 def _candidates(
-    files: NodeFiles, environment: Mapping[str, str], python_folders: Iterable[str], mapped: Iterable[str]
-) -> Iterator[tuple[Origin, str]]:
+    files: NodeFiles, environment: Mapping[str, str], python_folders: Iterable[str], mapped: Iterable[str],
+    installs: Iterable[str],
+) -> Iterator[tuple[Origin, str]]:  # fmt: skip
     folders = [f"{environment[name]}/lib" for name in ROCM_VARIABLES if environment.get(name, "").startswith("/")]
+    folders += [f"{root}/{name}" for root in installs if root != SYSTEM for name in ("lib", "lib64")]
     yield from (("rocm", path) for path in _libraries_in(files, [*_matching(files, ROCM_FOLDERS), *folders]))
     system = [*_matching(files, DISTRIBUTION_FOLDERS), *_configured_folders(files)]
     yield from (("distribution", path) for path in _libraries_in(files, system))

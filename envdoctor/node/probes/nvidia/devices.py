@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
 from typing import Any
 
 from envdoctor.node.probes.base import Absent, NodeView, ProbeFailed, command
 from envdoctor.node.probes.children import NVML, child_argv
+from envdoctor.node.probes.host.driver import DXG
+from envdoctor.node.probes.nvidia import smi
+from envdoctor.node.probes.nvidia.smi import PROC, bus_name, known, number
 from envdoctor.node.probes.parts import Cuda, Device, Link, LinkKind
+from envdoctor.node.probes.runner import CommandResult
 
-PROC = "/proc/driver/nvidia"
 TOOLKIT = "/usr/local/cuda/version.json"
-QUERY = (
-    "index,name,uuid,pci.bus_id,driver_version,vbios_version,mig.mode.current,compute_mode,persistence_mode,"
-    "ecc.mode.current,memory.total,clocks.applications.graphics,clocks.max.sm,power.limit,compute_cap"
-)
-QUERY_COMMAND = ("nvidia-smi", f"--query-gpu={QUERY}", "--format=csv")
-TOPOLOGY_COMMAND = ("nvidia-smi", "topo", "-m")
-VERSION_COMMAND = ("nvidia-smi", "--version")
-SHORT_QUERY = "index,name,pci.bus_id,vbios_version,persistence_mode,memory.total,clocks.max.sm,compute_cap"
-"""For drivers that refuse a field of `QUERY` (they drop deprecated ones) and then answer nothing at all."""
 IN_FILES = {"name": "Model", "pci.bus_id": "Bus Location", "vbios_version": "Video BIOS"}
 """Field of a query -> key of the file `information`."""
-UNKNOWN = {"", "[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "None", "null"}
-SECONDS = 2.5
-"""Without persistence mode nvidia-smi wakes the GPUs first, which takes a second or two."""
-
-_UNDERLINE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(slots=True)
 class DeviceAnswer:
-    """What NVML or nvidia-smi tells. `why`: why they tell less than they could."""
+    """What NVML or nvidia-smi tells. `why`: why they tell less than they could; `lost`: PCI address -> what is said of
+    a GPU that cannot be opened; `more`: rows about each GPU beyond what it is; `source`: who told."""
 
     devices: list[Device]
     links: list[Link]
     driver_cuda: str | None = None
     why: str = ""
+    driver_version: str = ""
+    lost: dict[str, str] = field(default_factory=dict)
+    instances: int | None = None
+    processes: dict[int, str] = field(default_factory=dict)
+    """Process that computes on a GPU -> PCI address of that GPU."""
+    results: list[CommandResult] = field(default_factory=list)
 
 
 def present(view: NodeView) -> bool:
     """Whether there is anything of NVIDIA's driver on the node."""
-    return any(view.files.exists(p) for p in (f"{PROC}/version", "/sys/module/nvidia/version", "/dev/nvidiactl"))
-
-
-def bus_name(text: str) -> str:
-    """0000:18:00.0 of 00000000:18:00.0."""
-    return re.sub(r"^0000(?=[0-9a-f]{4}:)", "", text.strip().lower())
+    paths = (f"{PROC}/version", "/sys/module/nvidia/version", "/dev/nvidiactl", smi.BESIDE)
+    return any(view.files.exists(path) for path in paths) or view.files.exists(DXG)
 
 
 def parse_information(text: str) -> dict[str, str]:
@@ -59,59 +50,51 @@ def parse_information(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, colon, value in pairs if colon}
 
 
-def parse_query(text: str) -> list[dict[str, str]]:
-    """Rows of `nvidia-smi --query-gpu --format=csv`, keyed by field; units in the heading are left out."""
-    table = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
-    if not table or "index" not in table[0]:
-        return []
-    fields = [cell.split(" [")[0] for cell in table[0]]
-    return [dict(zip(fields, row, strict=True)) for row in table[1:] if len(row) == len(fields)]
-
-
-def parse_topology(text: str) -> dict[tuple[int, int], str]:
-    """Pairs of GPUs of `nvidia-smi topo -m` -> NV18, SYS, ... The heading has escapes even in a pipe."""
-    lines = [_UNDERLINE.sub("", line).split("\t") for line in text.splitlines()]
-    heading = next((line for line in lines if "GPU0" in (cell.strip() for cell in line)), [])
-    columns = [int(c.strip()[3:]) if re.fullmatch(r"GPU[0-9]+", c.strip()) else None for c in heading]
-    pairs = {}
-    for line in lines:
-        name = re.fullmatch(r"GPU([0-9]+)", line[0].strip())
-        for column, cell in zip(columns, line, strict=False):
-            if name and column is not None and int(name[1]) < column:
-                pairs[int(name[1]), column] = cell.strip()
-    return pairs
-
-
-def number(text: str | None) -> int | None:
-    """The leading number of "81559 MiB"."""
-    match = re.match(r"([0-9]+)(?:\.[0-9]+)?\b", text or "")
-    return int(match[1]) if match else None
-
-
-def known(row: Mapping[str, Any], field: str) -> str | None:
-    """A field of an answer; None where the GPU has no such thing."""
-    value = row.get(field)
-    return None if value is None or str(value).strip() in UNKNOWN else str(value).strip()
-
-
 def device_of(index: int, row: Mapping[str, Any], source: str) -> Device:
     """The GPU of a row of NVML or nvidia-smi."""
     capability = known(row, "compute_cap")
     memory, persistence = number(known(row, "memory.total")), known(row, "persistence_mode")
-    return Device(
+    device = Device(
         index, "nvidia",
         arch=f"sm_{capability.replace('.', '')}" if capability else "",
         name=known(row, "name") or "",
         bus=bus_name(known(row, "pci.bus_id") or ""),
+        key=known(row, "uuid") or "",
         package=index,
         memory_bytes=None if memory is None else memory << 20,
         vbios=known(row, "vbios_version"),
         mig=known(row, "mig.mode.current"),
         compute_mode=known(row, "compute_mode"),
         persistence=None if persistence is None else persistence == "Enabled",
+        ecc=known(row, "ecc.mode.current"),
         max_clock_mhz=number(known(row, "clocks.max.sm")),
         source=source,
     )  # fmt: skip
+    take_more(device, row)
+    return device
+
+
+def take_more(device: Device, row: Mapping[str, Any]) -> None:
+    """What else a row tells: set by somebody, or worn out."""
+    for name, wanted in MORE_FIELDS.items():
+        if (value := number(known(row, wanted))) is not None:
+            setattr(device, name, value)
+    for name, wanted in (("pages_pending", "retired_pages.pending"), ("rows_pending", "remapped_rows.pending"),
+                         ("rows_failed", "remapped_rows.failure")):  # fmt: skip
+        if (word := known(row, wanted)) is not None:
+            setattr(device, name, word in ("Yes", "1"))
+    state, status = known(row, "fabric.state"), known(row, "fabric.status")
+    device.fabric = ", ".join(filter(None, [state, status])) or device.fabric
+
+
+MORE_FIELDS = {
+    "clock_mhz": "clocks.applications.graphics", "default_clock_mhz": "clocks.default_applications.graphics",
+    "power_limit_w": "power.limit", "default_power_w": "power.default_limit",
+    "link_width": "pcie.link.width.current", "max_link_width": "pcie.link.width.max",
+    "ecc_errors": "ecc.errors.uncorrected.volatile.total", "pages_retired": "retired_pages.double_bit.count",
+    "rows_remapped": "remapped_rows.uncorrectable",
+}  # fmt: skip
+"""Number of a device -> field of an answer."""
 
 
 def devices_in_files(view: NodeView) -> list[Device]:
@@ -119,27 +102,29 @@ def devices_in_files(view: NodeView) -> list[Device]:
     devices: list[Device] = []
     for folder in view.files.paths(f"{PROC}/gpus"):
         path = f"{folder}/information"
-        told = parse_information(view.files.read_text(path) or "")
+        text = view.files.read_text(path)
+        told = parse_information(text or "")
         row = {field: told.get(key) for field, key in IN_FILES.items()}
-        if told and told.get("GPU Excluded") != "Yes":
+        # The folder itself says that the driver has this GPU, also where its file is cut off or may not be read.
+        row["pci.bus_id"] = row["pci.bus_id"] or folder.rpartition("/")[2]
+        if told.get("GPU Excluded") != "Yes" and (text is not None or view.files.why(path) != "absent"):
             devices.append(device_of(len(devices), row, path))
     return devices
 
 
-def ask_smi(view: NodeView) -> tuple[list[Device], str]:
-    """GPUs as nvidia-smi tells them, and why there are none."""
-    result = view.run(*QUERY_COMMAND)
-    if "not a valid field" in result.stdout + result.stderr:
-        result = view.run("nvidia-smi", f"--query-gpu={SHORT_QUERY}", "--format=csv", timeout=SECONDS)
-    if not result.ok:
-        return [], result.failure
-    found = parse_query(result.stdout)
-    return [device_of(i, row, "nvidia-smi --query-gpu") for i, row in enumerate(found)], "" if found else "no table"
+def ask_smi(view: NodeView, branch: int | None) -> tuple[list[Device], CommandResult]:
+    """GPUs as nvidia-smi tells them, and how it answered. A status of fault does not make its table worthless."""
+    result = smi.ask(view, smi.for_driver(smi.QUERY, branch))
+    rows = smi.parse_table(result.stdout)
+    if not rows and "not a valid field" in result.stdout + result.stderr:
+        again = smi.ask(view, smi.for_driver(smi.SHORT_QUERY, branch))
+        result, rows = (again, smi.parse_table(again.stdout)) if again.ok else (result, [])
+    return [device_of(i, row, "nvidia-smi --query-gpu") for i, row in enumerate(rows)], result
 
 
 def ask_nvml(view: NodeView, interpreter: str) -> Mapping[str, Any]:
     """NVML's report through nvidia-ml-py in a child; {} where that did not work."""
-    result = view.run(*child_argv(interpreter, NVML), timeout=SECONDS)
+    result = view.run(*child_argv(interpreter, NVML), timeout=smi.SECONDS)
     try:
         answer = json.loads(result.stdout) if result.ok else {}
     except (ValueError, RecursionError):
@@ -185,18 +170,97 @@ def from_nvml(view: NodeView, interpreter: str) -> DeviceAnswer | None:
     """What NVML tells; None where it tells nothing. `interpreter` has nvidia-ml-py, or is ""."""
     report = ask_nvml(view, interpreter) if interpreter else {}
     rows = [row for row in report.get("devices", ()) if isinstance(row, dict)]
+    if not rows:
+        return None
     devices = [device_of(index, row, "NVML") for index, row in enumerate(rows)]
-    return DeviceAnswer(devices, links_of(peers_of(rows)), known(report, "cuda_version")) if devices else None
+    answer = DeviceAnswer(devices, links_of(peers_of(rows)), known(report, "cuda_version"))
+    answer.driver_version = known(report, "driver_version") or ""
+    lost = report.get("lost")
+    answer.lost = {str(where): str(why) for where, why in lost.items()} if isinstance(lost, dict) else {}
+    answer.instances = sum(n for row in rows if isinstance(n := row.get("mig_instances"), int)) or None
+    for device, row in zip(devices, rows, strict=True):
+        links, pids = row.get("nvlinks"), row.get("processes")
+        if isinstance(links, list) and len(links) == 2 and sum(links):
+            device.nvlinks, device.nvlinks_down = links
+        answer.processes.update({pid: device.bus for pid in pids or () if isinstance(pid, int)})
+    return answer
 
 
 def from_smi(view: NodeView) -> DeviceAnswer:
     """What nvidia-smi tells, all questions side by side: each waits for the driver."""
+    branch = smi.branch_of(file_version(view))
     alone = len(view.files.names(f"{PROC}/gpus")) == 1
-    view.start(QUERY_COMMAND, VERSION_COMMAND, *(() if alone else (TOPOLOGY_COMMAND,)), timeout=SECONDS)
-    devices, why = ask_smi(view)
-    result = view.run(*TOPOLOGY_COMMAND) if not alone else None
-    pairs = parse_topology(result.stdout) if result and result.ok else {}
-    return DeviceAnswer(devices, links_of(pairs), driver_cuda(view), why)
+    asks_version = branch is None or branch >= smi.VERSION_SINCE
+    questions: list[tuple[str, ...]] = [smi.REMAPPED_COMMAND, smi.APPS_COMMAND]
+    questions += [smi.query_command(smi.for_driver(fields, branch)) for fields in (smi.QUERY, smi.MORE)]
+    questions.append(smi.VERSION_COMMAND if asks_version else smi.BANNER_COMMAND)
+    view.start(*questions, *(() if alone else (smi.TOPOLOGY_COMMAND, smi.LINKS_COMMAND)), timeout=smi.SECONDS)
+    devices, main = ask_smi(view, branch)
+    results = [main]
+    pairs = {}
+    if not alone:
+        results.append(smi.run_smi(view, smi.TOPOLOGY_COMMAND))
+        pairs = smi.parse_topology(results[-1].stdout) if results[-1].ok else {}
+    answer = DeviceAnswer(devices, links_of(pairs), driver_cuda(view, asks_version), results=results)
+    answer.why = main.failure or lacking(main, devices, pairs, alone)
+    if smi.cut_rows(main.stdout):
+        told = {device.bus for device in devices}
+        for device in devices_in_files(view):
+            if device.bus not in told:
+                device.index = device.package = len(devices)
+                devices.append(device)
+    answer.driver_version = file_version(view) or told_version(main)
+    add_more(view, answer, branch, alone)
+    answer.lost = {**smi.lost_rows(main.stdout), **smi.lost_gpus(results)}
+    return answer
+
+
+def lacking(main: CommandResult, devices: Sequence[Device], pairs: Sized, alone: bool) -> str:
+    """What nvidia-smi did not tell although it ended well."""
+    if not devices:
+        return "no table"
+    if cut := smi.cut_rows(main.stdout):
+        return f"{cut} of its rows were cut off, and those GPUs are known by their files alone"
+    whole = len(devices) * (len(devices) - 1) // 2
+    told = not alone and 0 < len(pairs) < whole
+    return f"its topology tells of {len(pairs)} of {whole} pairs" if told else ""
+
+
+def told_version(result: CommandResult) -> str:
+    """The driver's version in the answer of nvidia-smi, where no file tells it (WSL2)."""
+    return next((v for row in smi.parse_table(result.stdout) if (v := known(row, "driver_version"))), "")
+
+
+def file_version(view: NodeView) -> str:
+    """The driver's version as its files tell it."""
+    told = re.search(r"^NVRM version:.*?\s([0-9]{3,}\.[0-9.]+)\s", view.files.read_text(f"{PROC}/version") or "", re.M)
+    return view.files.read_word("/sys/module/nvidia/version") or (told[1] if told else "")
+
+
+def add_more(view: NodeView, answer: DeviceAnswer, branch: int | None, alone: bool) -> None:
+    """What further questions tell of the GPUs, matched by PCI address."""
+    by_bus = {device.bus: device for device in answer.devices}
+    more = smi.ask(view, smi.for_driver(smi.MORE, branch))
+    remapped, apps = smi.run_smi(view, smi.REMAPPED_COMMAND), smi.run_smi(view, smi.APPS_COMMAND)
+    rows = smi.parse_table(more.stdout) + smi.parse_table(remapped.stdout, "gpu_bus_id")
+    for row in rows:
+        address = bus_name(row.get("pci.bus_id") or row.get("gpu_bus_id") or "")
+        if address in by_bus:
+            take_more(by_bus[address], row)
+            if "gpu_bus_id" in row:
+                tables = dict.fromkeys(("rows_remapped", "rows_pending", "rows_failed"), command(remapped))
+                by_bus[address].sources.update(tables)
+    for row in smi.parse_table(apps.stdout, "pid"):
+        if (pid := row.get("pid", "")).isdecimal():
+            answer.processes[int(pid)] = bus_name(row.get("gpu_bus_id", ""))
+    if not alone:
+        links = smi.run_smi(view, smi.LINKS_COMMAND)
+        for device in answer.devices:
+            device.nvlinks, device.nvlinks_down = smi.parse_links(links.stdout).get(device.index, (None, None))
+            device.sources.update(dict.fromkeys(("nvlinks", "nvlinks_down"), command(links)))
+    if any(device.mig == "Enabled" for device in answer.devices):
+        listed = smi.run_smi(view, smi.LIST_COMMAND)
+        answer.instances = smi.count_instances(listed.stdout) if listed.ok else None
 
 
 def nvidia_probe(view: NodeView, interpreter: str) -> DeviceAnswer:
@@ -208,6 +272,9 @@ def nvidia_probe(view: NodeView, interpreter: str) -> DeviceAnswer:
         raise Absent("no driver of NVIDIA")
     answer = from_nvml(view, interpreter) or from_smi(view)
     answer.devices = answer.devices or devices_in_files(view)
+    state_faults(view, answer)
+    if not answer.devices and view.files.exists(DXG):
+        raise Absent("nvidia-smi tells of no GPU behind /dev/dxg")
     if not answer.devices:
         raise ProbeFailed(answer.why or "the driver shows no GPU")
     read_numa(view, answer.devices)
@@ -215,13 +282,30 @@ def nvidia_probe(view: NodeView, interpreter: str) -> DeviceAnswer:
     return answer
 
 
+def state_faults(view: NodeView, answer: DeviceAnswer) -> None:
+    """Facts of GPUs that a tool could not open, and of a status with which it reports a fault."""
+    for address, why in answer.lost.items():
+        view.facts.observe("gpu.missing", f"nvidia-smi says: {why}", "nvidia-smi --query-gpu", detail=address)
+    for result in answer.results:
+        if result.rc in FAULTS:
+            view.facts.observe("helper.status", result.rc, command(result), detail="nvidia-smi")
+            words = " ".join((result.stderr or result.stdout).split())[:200]
+            view.facts.observe("helper.says", words, command(result), detail="nvidia-smi")
+            return
+
+
+FAULTS = (8, 9, 10, 14, 15, 18)
+"""Statuses of nvidia-smi that tell of a fault: no external power, a driver that does not answer, an interrupt problem,
+a corrupted infoROM, a GPU that is lost (its manual page, "return value"), and a driver of another release than its
+library (NVML_ERROR_LIB_RM_VERSION_MISMATCH)."""
+
+
 def state_driver(view: NodeView, links: Iterable[Link]) -> None:
-    """Facts of the driver's parameters, and pairs of GPUs without NVLink where others have it."""
+    """Facts of the driver's parameters, and of pairs of GPUs without NVLink."""
     parameters = parse_information(view.files.read_text(f"{PROC}/params") or "")
     if "NvLinkDisable" in parameters:
         view.facts.observe("gpu.nvlink_disabled", parameters["NvLinkDisable"] != "0", f"{PROC}/params")
-    pairs = list(links)
-    for link in pairs if any(link.kind == "nvlink" for link in pairs) else ():
+    for link in links:
         if link.kind != "nvlink":
             detail = f"gpu {link.first} - gpu {link.second}"
             view.facts.observe("gpu.missing_link", link.name, "nvidia-smi topo -m", detail=detail)
@@ -248,10 +332,14 @@ def toolkit_version(text: str) -> str | None:
         return None
 
 
-def driver_cuda(view: NodeView) -> str | None:
-    """The newest CUDA version that the driver supports, from nvidia-smi."""
-    result = view.run(*VERSION_COMMAND, timeout=SECONDS)
+def driver_cuda(view: NodeView, asks_version: bool = True) -> str | None:
+    """The newest CUDA version that the driver supports: nvidia-smi --version, or of old drivers its plain heading."""
+    if not asks_version:
+        return smi.banner_cuda(smi.run_smi(view, smi.BANNER_COMMAND).stdout)
+    result = smi.run_smi(view, smi.VERSION_COMMAND)
     told = parse_information(result.stdout)
     if version := told.get("NVIDIA-SMI version"):
         view.facts.observe("helper.version", version, command(result), detail="nvidia-smi")
-    return told.get("CUDA Version") or None
+    if result.ok or "Invalid" not in result.stdout + result.stderr:
+        return told.get("CUDA Version") or None
+    return smi.banner_cuda(smi.run_smi(view, smi.BANNER_COMMAND).stdout)

@@ -24,13 +24,15 @@ class Nvml:
 
     def __init__(self, module: Any) -> None:
         self.module = module
+        self.why = ""
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Call `nvml<name>`."""
         function = getattr(self.module, f"nvml{name}", None)
         try:
             return None if function is None else function(*arguments)
-        except self.module.NVMLError:
+        except self.module.NVMLError as error:
+            self.why = str(error)
             return None
 
     def text(self, name: str, *arguments: Any) -> str | None:
@@ -44,6 +46,49 @@ def on_off(value: Any) -> str | None:
     return None if value is None else "Enabled" if value else "Disabled"
 
 
+def yes_no(value: Any) -> str | None:
+    """Nvidia-smi's words for a fact."""
+    return None if value is None else "Yes" if value else "No"
+
+
+def in_watts(value: Any) -> str | None:
+    """NVML counts in milliwatts."""
+    return None if value is None else f"{value / 1000:.2f} W"
+
+
+def health(nvml: Nvml, handle: Any) -> dict[str, Any]:
+    """What is worn out, lost or set by somebody."""
+    ecc, rows = nvml.ask("DeviceGetEccMode", handle), nvml.ask("DeviceGetRemappedRows", handle)
+    retired = nvml.ask("DeviceGetRetiredPages", handle, 1)
+    links = [nvml.ask("DeviceGetNvLinkState", handle, link) for link in range(18)]
+    default, clock = nvml.ask("DeviceGetDefaultApplicationsClock", handle, 0), nvml.ask(
+        "DeviceGetApplicationsClock", handle, 0)  # fmt: skip
+    processes = nvml.ask("DeviceGetComputeRunningProcesses", handle)
+    return {
+        "ecc.mode.current": None if ecc is None else on_off(ecc[0]),
+        "ecc.errors.uncorrected.volatile.total": nvml.ask("DeviceGetTotalEccErrors", handle, 1, 0),
+        "retired_pages.double_bit.count": None if retired is None else len(retired),
+        "retired_pages.pending": yes_no(nvml.ask("DeviceGetRetiredPagesPendingStatus", handle)),
+        "remapped_rows.uncorrectable": None if rows is None else rows[1],
+        "remapped_rows.pending": None if rows is None else yes_no(rows[2]),
+        "remapped_rows.failure": None if rows is None else yes_no(rows[3]),
+        "power.limit": in_watts(nvml.ask("DeviceGetPowerManagementLimit", handle)),
+        "power.default_limit": in_watts(nvml.ask("DeviceGetPowerManagementDefaultLimit", handle)),
+        "clocks.applications.graphics": None if clock is None else f"{clock} MHz",
+        "clocks.default_applications.graphics": None if default is None else f"{default} MHz",
+        "pcie.link.width.current": nvml.ask("DeviceGetCurrPcieLinkWidth", handle),
+        "pcie.link.width.max": nvml.ask("DeviceGetMaxPcieLinkWidth", handle),
+        "nvlinks": [links.count(1), links.count(0)],
+        "processes": None if processes is None else [process.pid for process in processes],
+    }
+
+
+def instances(nvml: Nvml, handle: Any) -> int:
+    """MIG instances of a GPU."""
+    most = nvml.ask("DeviceGetMaxMigDeviceCount", handle) or 0
+    return sum(nvml.ask("DeviceGetMigDeviceHandleByIndex", handle, index) is not None for index in range(most))
+
+
 def device(nvml: Nvml, index: int, handles: list[Any]) -> dict[str, Any]:
     """One GPU, in the words of nvidia-smi's query."""
     handle = handles[index]
@@ -51,10 +96,11 @@ def device(nvml: Nvml, index: int, handles: list[Any]) -> dict[str, Any]:
     mig, memory = nvml.ask("DeviceGetMigMode", handle), nvml.ask("DeviceGetMemoryInfo", handle)
     clock, bus = nvml.ask("DeviceGetMaxClockInfo", handle, 1), nvml.ask("DeviceGetPciInfo", handle)
     mode = nvml.ask("DeviceGetComputeMode", handle)
-    linked = [nvml.ask("DeviceGetP2PStatus", handle, other, P2P_NVLINK) == 0 for other in handles]
+    linked = [other is not None and nvml.ask("DeviceGetP2PStatus", handle, other, P2P_NVLINK) == 0 for other in handles]
     return {
         "index": index,
         "name": nvml.text("DeviceGetName", handle),
+        "uuid": nvml.text("DeviceGetUUID", handle),
         "pci.bus_id": bus.busId.decode() if bus and isinstance(bus.busId, bytes) else bus and bus.busId,
         "compute_cap": None if capability is None else ".".join(map(str, capability)),
         "mig.mode.current": None if mig is None else on_off(mig[0]),
@@ -64,6 +110,8 @@ def device(nvml: Nvml, index: int, handles: list[Any]) -> dict[str, Any]:
         "memory.total": None if memory is None else f"{memory.total >> 20} MiB",
         "clocks.max.sm": None if clock is None else f"{clock} MHz",
         "nvlink_peers": [i for i, yes in enumerate(linked) if yes and i != index],
+        "mig_instances": instances(nvml, handle) if mig and mig[0] else 0,
+        **health(nvml, handle),
     }
 
 
@@ -75,11 +123,18 @@ def report(module: Any) -> dict[str, Any]:
     except module.NVMLError as error:
         return {"error": f"NVML: {error}"}
     cuda, count = nvml.ask("SystemGetCudaDriverVersion"), nvml.ask("DeviceGetCount") or 0
-    handles = [nvml.ask("DeviceGetHandleByIndex", index) for index in range(count)]
+    handles, lost = [], {}
+    for index in range(count):
+        handles.append(nvml.ask("DeviceGetHandleByIndex", index))
+        # A GPU that this process may not open is counted too, and is not lost.
+        if handles[-1] is None and "ermission" not in nvml.why:
+            lost[f"index {index}"] = nvml.why
+    devices = [device(nvml, index, handles) for index in range(count) if handles[index] is not None]
     return {
         "driver_version": nvml.text("SystemGetDriverVersion"),
         "cuda_version": None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
-        "devices": [device(nvml, index, handles) for index in range(count) if handles[index] is not None],
+        "devices": devices,
+        "lost": lost,
     }
 
 

@@ -85,11 +85,19 @@ def torch_child_probe(view: NodeView, torch: Torch | None, interpreter: str = ""
     if error := report.get("error"):
         if torch is None and "No module named 'torch'" in str(error):
             raise Absent(f"{chosen} has no torch")
+        state_import_error(view, str(error), chosen)
         raise ProbeFailed(f"import torch: {error}")
     asked = torch or Torch()
     take_over(asked, report)
     state_report(view, report, f"{chosen} (fresh process)")
     return asked
+
+
+def state_import_error(view: NodeView, error: str, interpreter: str) -> None:
+    """The fact that a library is missing or does not fit, where the import fails for that: any other failure may be
+    that of an environment which is not the one torch is used in."""
+    if LIBRARY_ERROR.search(error):
+        view.facts.observe("torch.import_error", " ".join(error.split())[:300], f"{interpreter} (fresh process)")
 
 
 def parse_report(text: str) -> dict[str, Any]:
@@ -117,7 +125,12 @@ def text_of(report: Mapping[str, Any], key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+LIBRARY_ERROR = re.compile(r"cannot open shared object file|undefined symbol|version `[^']+' not found")
+"""What the dynamic linker says of a library that is not there or is another one."""
+
 REPORTED = {
+    "cuda_error": "torch.cuda_error",
+    "driver_library": "torch.driver_library",
     "torch.cuda.is_available": "torch.cuda_available",
     "torch.cuda.device_count": "torch.device_count",
     "device_name": "torch.device_name",

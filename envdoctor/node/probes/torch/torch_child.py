@@ -70,18 +70,43 @@ def ask(torch: Any, name: str) -> Any:
         return None
 
 
-def first_device(torch: Any, report: "dict[str, Any]") -> None:
-    """Name and architecture of the first device, if there is one."""
+def devices(torch: Any, report: "dict[str, Any]") -> None:
+    """Name and architecture of the first device, and of each, if there is one; else why there is none."""
     if not report["torch.cuda.is_available"]:
+        why_blind(torch, report)
         return
     try:
-        properties = torch.cuda.get_device_properties(0)
+        each = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     except (RuntimeError, AssertionError):
         return
-    report["device_name"] = properties.name
-    report["gcnArchName"] = getattr(properties, "gcnArchName", None) if torch.version.hip else None
-    if not report["gcnArchName"]:
-        report["capability"] = [properties.major, properties.minor]
+    report["devices"] = [
+        {"name": one.name, "arch": arch(torch, one), "memory_bytes": getattr(one, "total_memory", None),
+         "units": getattr(one, "multi_processor_count", None)}
+        for one in each
+    ]  # fmt: skip
+    for one in each[:1]:
+        report["device_name"] = one.name
+        report["gcnArchName"] = getattr(one, "gcnArchName", None) if torch.version.hip else None
+        if not report["gcnArchName"]:
+            report["capability"] = [one.major, one.minor]
+
+
+def arch(torch: Any, one: Any) -> str:
+    """`gfx942:sramecc+:xnack-` or `sm_90`."""
+    return str(getattr(one, "gcnArchName", "") if torch.version.hip else "") or f"sm_{one.major}{one.minor}"
+
+
+def why_blind(torch: Any, report: "dict[str, Any]") -> None:
+    """What torch itself says where it sees no device, and whether the driver's library can be loaded."""
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError, AttributeError, OSError) as error:
+        report["cuda_error"] = str(error).strip().split("\n")[0][:300]
+    if getattr(torch.version, "cuda", None):
+        try:
+            ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            report["driver_library"] = str(error)
 
 
 def collectives(report: "dict[str, Any]") -> None:
@@ -106,7 +131,7 @@ def main() -> None:
     report["torch.version.cuda"] = getattr(torch.version, "cuda", None)
     for name in SWITCHES + QUESTIONS:
         report[name] = ask(torch, name)
-    first_device(torch, report)
+    devices(torch, report)
     collectives(report)
     json.dump(report, answer, indent=1, default=str)
 

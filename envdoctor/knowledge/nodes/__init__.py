@@ -1,0 +1,1 @@
+"""What is known of nodes beyond rules: layouts of installs, masks of devices, messages of drivers."""
