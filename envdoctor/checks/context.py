@@ -108,7 +108,8 @@ class LaunchContexts:
         """The jobs of which several nodes are started."""
         from envdoctor.analysis.process.jobs import node_jobs
 
-        return node_jobs(self.project.walked.starts, self.project.files.values())
+        project = self.project
+        return node_jobs(project.walked.starts, project.files.values(), project.launchers)
 
     def paths(self) -> list[str]:
         """The files about which something can be said."""

@@ -10,11 +10,11 @@ from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import FileFacts, Place
 from envdoctor.core.numbers import number, whole
+from envdoctor.knowledge.launchers import Launchers
 
 NODE_RANK = ("--node_rank", "--node-rank", "--machine_rank", "--machine-rank")
 NODES = ("--nnodes", "--num_machines", "--num_nodes")
 MASTER = ("--master_addr", "--master-addr", "--rdzv_endpoint", "--rdzv-endpoint", "--main_process_ip")
-CLUSTER = "ray start"
 Given = Mapping[str, tuple[str, Place]]
 
 
@@ -31,13 +31,13 @@ Job = tuple[str, str, str, str]
 """What names a job: the folder of the scripts, the entry, the number of nodes, the master."""
 
 
-def node_jobs(starts: Sequence[RankStart], files: Iterable[FileFacts]) -> list[list[Member]]:
+def node_jobs(starts: Sequence[RankStart], files: Iterable[FileFacts], launchers: Launchers) -> list[list[Member]]:
     """The jobs of which several nodes are started, each node once."""
     jobs: dict[Job, dict[Place, Member]] = {}
     for start in starts:
         for key, member in _member(start):
             jobs.setdefault(key, {}).setdefault(member.place, member)
-    for key, member in _clusters(files):
+    for key, member in _clusters(files, launchers):
         jobs.setdefault(key, {}).setdefault(member.place, member)
     found = []
     for group in jobs.values():
@@ -88,11 +88,11 @@ def _unknown(start: RankStart) -> frozenset[str]:
     return frozenset(start.visible) - frozenset(_given(start))
 
 
-def _clusters(files: Iterable[FileFacts]) -> Iterator[tuple[Job, Member]]:
+def _clusters(files: Iterable[FileFacts], launchers: Launchers) -> Iterator[tuple[Job, Member]]:
     """Head and workers of one cluster: each `ray start` with what its script has exported before it."""
     for facts in files:
         for launch in facts.launches if facts.kind == "shell" else ():
-            if launch.launcher != CLUSTER or _value(launch.words, ("--num-gpus",)) == "0":
+            if not launchers.begins_cluster(launch.launcher) or _value(launch.words, ("--num-gpus",)) == "0":
                 continue  # a head without GPUs schedules and runs no rank
             given = {
                 s.name: (s.value.text, s.name_place or s.place) for s in facts.settings
@@ -101,7 +101,7 @@ def _clusters(files: Iterable[FileFacts]) -> Iterator[tuple[Job, Member]]:
             }  # fmt: skip
             unknown = frozenset(s.name for s in facts.settings) - frozenset(given)
             rank = 0 if "--head" in launch.words else 1
-            yield (folder(facts.path), CLUSTER, "", ""), Member(launch.place, rank, given, unknown)
+            yield (folder(facts.path), launch.launcher, "", ""), Member(launch.place, rank, given, unknown)
 
 
 def _values(words: Sequence[str], names: Sequence[str]) -> Iterator[str]:

@@ -109,14 +109,16 @@ def _starts_cluster(start: RankStart, context: LaunchContext) -> bool:
     """Whether the scripts on the way start the cluster too."""
     paths = {start.place.path, start.root.path, *(place.path for place in start.callers)}
     files = (context.files.get(path) for path in paths)
-    return any(launch.launcher == "ray start" for facts in files if facts for launch in facts.launches)
+    return any(
+        context.launchers.begins_cluster(launch.launcher) for facts in files if facts for launch in facts.launches
+    )
 
 
 def _to_compose(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """`docker compose up`: a service has what its file names, and the shell only fills in what the file asks for."""
     for launch in facts.launches:
         words = launch.words
-        if not launch.launcher.endswith(" up") or words[0].rsplit("/", 1)[-1] not in _COMPOSERS:
+        if not context.launchers.starts_services(launch.launcher):
             continue
         files = _compose_files(words, facts.path, context)
         if not files or any(i.kind == "env-file" for file in files for i in file.inclusions):
@@ -130,9 +132,6 @@ def _to_compose(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterato
                 related = (Related(launch.place, "started here", name),)
                 yield finding(rule, place_of(setting), message, name, related=related,
                               help=f"environment: - {name}")  # fmt: skip
-
-
-_COMPOSERS = ("docker", "docker-compose", "podman", "podman-compose")
 
 
 def _exported_before(launch: Launch, facts: FileFacts) -> dict[str, Setting]:

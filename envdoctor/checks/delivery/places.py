@@ -12,6 +12,7 @@ from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import Finding
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
+from envdoctor.knowledge.launchers import Launchers
 from envdoctor.knowledge.rulebook import Rule
 
 TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
@@ -22,8 +23,6 @@ FIRST_ROLES = {
     "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),
 }  # fmt: skip
 """Kind of manifest -> the roles that go first; all others of it are workers."""
-MPI = ("mpirun", "mpiexec")
-"""What the launcher of an MPIJob runs, which hands on what `-x` names (Kubeflow MPI operator)."""
 _DOCUMENT = regex(r"^---", re.M)
 _ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
 
@@ -50,7 +49,7 @@ class _Job:
 
 def _one_role(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """A variable in the template of one role of a job, and not in that of the others."""
-    for job in jobs_of(facts, context.text(facts.path)):
+    for job in jobs_of(facts, context.text(facts.path), context.launchers):
         first = FIRST_ROLES[job.kind]
         leaders = [role for role in job.settings if role in first]
         others = [role for role in job.settings if role not in first]
@@ -82,7 +81,7 @@ def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: Launc
             yield finding(rule, place_of(setting), message, name, help=help_, confidence="medium")
 
 
-def jobs_of(facts: FileFacts, text: str) -> list[_Job]:
+def jobs_of(facts: FileFacts, text: str, launchers: Launchers) -> list[_Job]:
     """The jobs of a manifest whose roles have templates of their own, one for each document."""
     breaks = [text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(text)]
 
@@ -100,15 +99,17 @@ def jobs_of(facts: FileFacts, text: str) -> list[_Job]:
     for inclusion in facts.inclusions:
         if inclusion.kind in ("configuration", "env-file") and (found := jobs.get(document(inclusion.place.line))):
             found.unknown = True
-    _note_launches(facts, jobs, document)
+    _note_launches(facts, jobs, document, launchers)
     return list(jobs.values())
 
 
-def _note_launches(facts: FileFacts, jobs: dict[int, _Job], document: Callable[[int], int]) -> None:
+def _note_launches(
+    facts: FileFacts, jobs: dict[int, _Job], document: Callable[[int], int], launchers: Launchers
+) -> None:
     for launch in facts.launches:
         found = jobs.get(document(launch.place.line))
         if found is not None:
-            found.launches = found.launches or launch.launcher in MPI
+            found.launches = found.launches or launchers.starts_ranks(launch.launcher)
     for setting in facts.settings:
         found = jobs.get(document(setting.place.line))
         if found is not None and setting.channel in ("shell", "launcher-argument"):

@@ -53,6 +53,15 @@ class Launchers:
         """The row of a command by its name in facts, or None."""
         return self.by_name.get(launcher)
 
+    def begins_cluster(self, launcher: str) -> bool:
+        """Whether a command starts the daemon of a cluster, whose workers keep what it has (`fixed_at = "cluster"`)."""
+        return any(step.fixed_at == "cluster" for edge in self.edges_of(launcher) for step in edge.steps)
+
+    def starts_services(self, launcher: str) -> bool:
+        """Whether a command starts the services of a file, each with what the file names."""
+        row = self.command_of(launcher)
+        return row is not None and row.inner == "none" and any(e.kind == "service" for e in self.edges_of(launcher))
+
     def is_program(self, text: str) -> bool:
         """Whether a word is the name of a program of some launcher file."""
         return text in self.by_program
