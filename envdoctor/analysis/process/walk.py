@@ -55,10 +55,9 @@ class ProjectWalk:
         first = [path for path, kind in kinds.items() if kind not in PYTHON and path not in called]
         rest = [path for path, kind in kinds.items() if kind not in PYTHON and path in called]
         programs = [path for path, kind in kinds.items() if kind in PYTHON]
-        for group in (first, rest, programs):
-            for path in sorted(group, key=is_test):
-                if path not in self.walker.contexts:
-                    self._begin(path)
+        for path in sorted((*first, *rest, *programs), key=is_test):
+            if path not in self.walker.contexts:
+                self._begin(path)
         looked = {facts.path: facts for facts in files}
         for path in self.walker.contexts:
             facts = self.project.facts.whole(path)

@@ -141,7 +141,7 @@ def _alternative(
         return Alternative("unknown", whole, exported, origins)
     if len(text.pieces) != 1 or text.pieces[0].text:
         walker.texts[name, whole] = text.pieces
-    return Alternative("literal", whole, exported, origins)
+    return Alternative("literal", whole, exported, origins, likely=text.likely)
 
 
 def _exported(name: str, old: Slot | None, shell: Shell, manner: BindingManner, grows: bool) -> Exported:
@@ -188,6 +188,8 @@ def declare(walker: Walker, operation: Operation, shell: Shell) -> list[Text]:
     _, _, _, keyword, flags, items = operation
     if "f" in flags or "F" in flags or (keyword == "export" and "p" in flags):
         return []
+    if keyword == "local" and not shell.in_function:
+        return []  # an error, which changes nothing
     unknown: list[Text] = []
     for item in items:
         if item[0] == "assign":
@@ -252,6 +254,8 @@ def _named(walker: Walker, field: Text, keyword: str, flags: str, manner: Bindin
         withdraw(shell, name)
     elif manner.exported == "yes":
         export(walker, shell, name)
+    elif "+x" in flags and keyword != "local":
+        withdraw(shell, name)
 
 
 def restore(shell: Shell, frames: dict[str, Slot | None], place: Place, function: str) -> None:

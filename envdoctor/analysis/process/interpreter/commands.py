@@ -22,12 +22,12 @@ _PRINTING = ("echo", "printf", "cat", "tee")
 
 def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """One simple command, once for each combination of what its variables may hold where that matters."""
-    _, line, column, end_line, end_column, assigns, words, redirects = operation
+    _, _, _, end_line, end_column, assigns, words, redirects = operation
     if not words:
         for one in assigns:
             assign.assign(walker, one, shell)
         return shell
-    place = Place(shell.path, line, column, end_line, end_column)
+    place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
     variants = list(_variants(walker, words, shell))
     if len(variants) == 1:
         return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
@@ -263,6 +263,8 @@ def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     for name in names:
         if whole is not None:
             assign.bind(walker, shell, name, Text(whole.pieces, place, quoted=True), place, assign.BARE)
+        elif walker.is_known(name):
+            assign.bind(walker, shell, name, None, place, assign.BARE)
         else:
             shell.visible.pop(name, None)
             shell.arrays.pop(name, None)

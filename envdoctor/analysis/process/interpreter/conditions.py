@@ -153,9 +153,9 @@ def _filled(walker: Walker, name: str, word: Word, shell: Shell) -> Ways:
             return _never_bound(walker, name, shell)
         return _refined(shell, name, lambda a: None if a.kind == "unknown" else bool(a.text), f"-n ${name}")
     value = expand.text_of(walker, word, shell)
-    if value.known:
+    if value.sure:
         return Ways(shell, None) if value.text else Ways(None, shell)
-    if any(piece.known and piece.text for piece in value.pieces):
+    if any(piece.known and piece.text and not piece.likely for piece in value.pieces):
         return Ways(shell, None)
     return _by_text(f"-n {value.text}", sorted(expand.references_in(word)), shell)
 
@@ -191,8 +191,8 @@ def _only_reference(word: Word) -> str:
 def _refined(shell: Shell, name: str, holds: Callable[[Alternative], bool | None], text: str) -> Ways:
     """Split the alternatives of a name by a test; those that it cannot decide stay on both sides."""
     slot = shell.held(name) or ()
-    yes = tuple(a for a in slot if holds(a) is not False)
-    no = tuple(a for a in slot if holds(a) is not True)
+    yes = tuple(_other(a, name) if holds(a) is False else a for a in slot if a.likely or holds(a) is not False)
+    no = tuple(_other(a, name) if holds(a) is True else a for a in slot if a.likely or holds(a) is not True)
     if not no:
         return Ways(shell, None)
     if not yes:
@@ -203,6 +203,11 @@ def _refined(shell: Shell, name: str, holds: Callable[[Alternative], bool | None
     if found.no is not None:
         found.no.visible[name] = no
     return found
+
+
+def _other(likely: Alternative, name: str) -> Alternative:
+    """What is there where the likely value is not: nobody knows."""
+    return likely._replace(kind="unknown", text=f"${name}", likely=False)
 
 
 def _defaulting(shell: Shell, name: str, text: str) -> Shell:
@@ -221,10 +226,10 @@ def _equal(walker: Walker, left: Word, right: Word, shell: Shell) -> Ways:
     name = _only_reference(left)
     slot = shell.held(name) if name else None
     names = sorted({*expand.references_in(left), *expand.references_in(right)})
-    if slot is not None and pattern.known:
+    if slot is not None and pattern.sure:
         return _refined(shell, name, lambda a: _fits(a, pattern.text), f"{name} = {pattern.text}")
     value = expand.text_of(walker, left, shell)
-    if value.known and pattern.known and not (name and slot is None):
+    if value.sure and pattern.sure and not (name and slot is None):
         return Ways(shell, None) if _matches(value.text, pattern.text) else Ways(None, shell)
     return _by_text(f"{value.text} = {pattern.text}", names, shell)
 
@@ -239,7 +244,7 @@ def _matches(text: str, pattern: str) -> bool:
 
 def _order(walker: Walker, words: Sequence[Word], sign: str, text: str, shell: Shell) -> Ways:
     left, right = (expand.text_of(walker, word, shell) for word in (words[0], words[2]))
-    one, other = (whole(value.text) if value.known else None for value in (left, right))
+    one, other = (whole(value.text) if value.sure else None for value in (left, right))
     if one is not None and other is not None:
         return Ways(shell, None) if _ORDER[sign](one, other) else Ways(None, shell)
     return _by_text(text, sorted({name for word in words for name in expand.references_in(word)}), shell)
@@ -253,7 +258,7 @@ def choices(walker: Walker, subject: Word, patterns: Sequence[str], shell: Shell
     name = _only_reference(subject)
     if name and shell.held(name) is not None:
         return _refined(shell, name, lambda a: _any(a, patterns), f"{name} in {'|'.join(patterns)}")
-    if value.known:
+    if value.sure:
         fits = any(_matches(value.text, pattern) for pattern in patterns)
         return Ways(shell, None) if fits else Ways(None, shell)
     names = sorted(expand.references_in(subject))

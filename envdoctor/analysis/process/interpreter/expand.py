@@ -262,7 +262,9 @@ def _operated(
     if operator in (":-", ":="):
         return _operand(walker, operand, shell, depth) if empty else value
     if operator in (":+", "+"):
-        return [] if empty and operator == ":+" else _operand(walker, operand, shell, depth)
+        given = [] if empty and operator == ":+" else _operand(walker, operand, shell, depth)
+        sure = all(piece.known for piece in value)
+        return given if sure else [piece._replace(likely=True) for piece in given]
     if all(piece.known for piece in value):
         return _trimmed(walker, value, operator, operand, shell)
     return [value[0]._replace(known=False)]
@@ -300,7 +302,7 @@ def _missing(walker: Walker, part: Part, shell: Shell, depth: int) -> list[Piece
     if operator in (":-", "-", ":=", "=") and operand is not None:
         return [piece._replace(likely=True) for piece in _operand(walker, operand, shell, depth)]
     if operator in (":+", "+"):
-        return []
+        return [Piece("", True, shell.path, line, column, likely=True)]
     shown = f"${{{name}[{subscript}]}}" if subscript else f"${name}"
     return [Piece(shown, False, shell.path, line, column, name)]
 

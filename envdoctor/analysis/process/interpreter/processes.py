@@ -9,7 +9,7 @@ from envdoctor.analysis.process.interpreter import crossing, launches, variables
 from envdoctor.analysis.process.interpreter.beginning import program
 from envdoctor.analysis.process.interpreter.slots import Loss, is_there
 from envdoctor.analysis.process.interpreter.state import Shell
-from envdoctor.analysis.process.interpreter.text import Text
+from envdoctor.analysis.process.interpreter.text import Piece, Text
 from envdoctor.analysis.process.interpreter.walker import HARMLESS, MOST_OF_SCRIPT, SHELLS, Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body
@@ -77,12 +77,21 @@ def start(
         return launches.run_text(walker, child, first, place)
     if name in SHELLS:
         return _shell(walker, child, words, place, stdin)
-    found = find(walker.launchers, words)
+    found = find(walker.launchers, _as_command(words))
     if found is not None:
         return launches.launch(walker, child, found, place, stdin, layers)
     if _SCRIPT.match(first.text) or walker.find(first, child) is not None:
         return _script(walker, child, words, place)
     return _unknown(walker, child, words, place, stdin, layers)
+
+
+def _as_command(words: Sequence[Text]) -> Sequence[Text]:
+    """`./train.py` is run by the interpreter that its first line names."""
+    first = words[0]
+    if not first.text.endswith(".py"):
+        return words
+    at = first.origin()
+    return (Text((Piece("python", True, at.path, at.line, at.column),), first.used), *words)
 
 
 def spanned(words: Sequence[Text], place: Place) -> Place:

@@ -64,13 +64,17 @@ class ValueOrigin(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """One value that a name may have. Unknown: `text` is how it is written."""
+    """One value that a name may have. Unknown: `text` is how it is written.
+
+    `likely`: it is what `${X:-text}` gives unless somebody outside has set X, so that no test of it is decided.
+    """
 
     kind: Known
     text: str = ""
     exported: Exported = "no"
     origins: tuple[ValueOrigin, ...] = ()
     guard: Guard = ()
+    likely: bool = False
 
 
 Slot = tuple[Alternative, ...]
@@ -150,7 +154,7 @@ def _add(found: list[Alternative], new: Alternative) -> None:
             continue
         guard = _without_complement(old.guard, new.guard)
         if guard is not None:
-            found[at] = old._replace(guard=guard)
+            found[at] = old._replace(guard=guard, likely=old.likely or new.likely)
             return
     found.append(new)
 

@@ -39,6 +39,12 @@ def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """`a && b`, `a || b`. A plain command before `&&` is taken to succeed, one before `||` too."""
+    kind, line, column, left, right = operation
+    inner = left[0] if len(left) == 1 else None
+    if inner is not None and inner[0] == kind:  # (a && b) && c is a && (b && c)
+        return _both(walker, (kind, line, column, inner[3], ((kind, line, column, inner[4], right),)), shell)
+    if kind == "or" and inner is not None and inner[0] == "and" and _is_plain(inner[4]) and not _is_plain(inner[3]):
+        return _if(walker, ("if", line, column, ((inner[3], inner[4]),), right), shell)
     guard = shell.guard
     first = conditions.ways(walker, operation[3], shell)
     goes, other = (first.yes, first.no) if operation[0] == "and" else (first.no, first.yes)
@@ -126,7 +132,7 @@ def _case(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, line, column, name, words, body = operation
-    if words is None:
+    if words is None or not name:
         fields = list(shell.arguments) if name and shell.arguments is not None else None
     else:
         fields = expand.fields_of(walker, words, shell)
@@ -138,7 +144,9 @@ def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _is_item(field: Text) -> bool:
     """Whether a word of a loop is one item for sure: known, or quoted."""
-    return (field.known and not any(sign in field.text for sign in "{*?")) or (field.quoted and not field.known)
+    if not field.known:
+        return field.quoted and not any(p.name == "@" or p.text.endswith("[@]}") for p in field.pieces)
+    return not any(sign in field.text for sign in "{*?")
 
 
 def _unrolled(

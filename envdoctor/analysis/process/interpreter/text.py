@@ -59,6 +59,11 @@ class Text:
         return all(piece.known for piece in self.pieces)
 
     @property
+    def sure(self) -> bool:
+        """Whether it is so whatever somebody outside has set."""
+        return all(piece.known and not piece.likely for piece in self.pieces)
+
+    @property
     def likely(self) -> bool:
         """Whether a part of it is a default that nobody is seen to replace."""
         return any(piece.likely for piece in self.pieces)

@@ -97,6 +97,7 @@ class Walker:
         self.entered: set[Function] = set()
         self.files: list[str] = []
         self._text_depth = 0
+        self._carrier: Place | None = None
         self._frames: list[PathFrame] = []
         self._active: list[Function] = []
         self._known: dict[str, bool] = {}
@@ -128,26 +129,38 @@ class Walker:
             return shell
         source = source_of(text, shell.path)
         path = shell.path
+        around = self._carrier
         self._text_depth += 1
+        self._carrier = text.used
         try:
             shell.path = source.path
             after = self.run(body(source), shell)
         finally:
             self._text_depth -= 1
+            self._carrier = around
             shell.path = path
         if after is not None:
             after.path = path
         return after
 
+    def placed(self, place: Place) -> Place:
+        """Where a command of a text is shown: where it is written, if that lies in the word that is run; else there."""
+        word = self._carrier
+        if word is None or (word.path == place.path and word.line <= place.line <= word.end_line):
+            return place
+        return word
+
     def run_file(self, path: str, operations: Body, shell: Shell, kind: str) -> Shell | None:
         """Run the body of a file, which `return` or `exit` ends."""
         self.files.append(path)
+        around, self._carrier = self._carrier, None
         before = self.operations
         try:
             with self._frame(kind) as ended:
                 after = self.run(operations, shell)
         finally:
             self.files.pop()
+            self._carrier = around
             self.spent[path] = self.spent.get(path, 0) + self.operations - before
         return self.meet_all([after, *ended])
 
@@ -220,8 +233,11 @@ class Walker:
         return self._end(("process",), shell)
 
     def breaks(self, shell: Shell) -> Shell | None:
-        """`break`: the loop ends."""
-        return self._end(("loop",), shell, until="function")
+        """`break`: the loop ends, or a subshell inside it; where no loop is, nothing."""
+        kinds = [frame.kind for frame in self._frames]
+        if "loop" not in kinds[len(kinds) - kinds[::-1].index("function") if "function" in kinds else 0 :]:
+            return shell
+        return self._end(("loop", "process"), shell)
 
     def in_loop(self) -> bool:
         """Whether a loop is around."""
