@@ -37,13 +37,17 @@ def scripts_of(source: Source, kind: str) -> list[Script]:
     """The scripts in a file, in the order in which its reader meets them; the whole file for one of kind "shell"."""
     if kind == "shell" and not _CSH.match(source.text):
         return [Script(body(source), shell=program_of(source.text) or "sh")]
-    found: list[ShellText] = _noting(source, kind).scripts
+    return made_of(noting(source, kind).scripts, kind)
+
+
+def made_of(texts: Sequence[ShellText], kind: str) -> list[Script]:
+    """The bodies of texts that a reader met in a file of a kind."""
     return [
-        Script(body(text.source), text.scope, text.branch, text.order, _shell_of(text.source, kind)) for text in found
+        Script(body(text.source), text.scope, text.branch, text.order, _shell_of(text.source, kind)) for text in texts
     ]
 
 
-def _noting(source: Source, kind: str) -> FileFacts:
+def noting(source: Source, kind: str) -> FileFacts:
     """Facts of a file or of text inside one, with the scripts in it."""
     if kind == "shell" and _CSH.match(source.text):
         kind = "csh"
@@ -54,7 +58,7 @@ def _noting(source: Source, kind: str) -> FileFacts:
         return facts
     if kind not in registry.READERS:
         return FileFacts(source.path, kind)
-    source.inside = _noting
+    source.inside = noting
     return cast("registry.Reader", importlib.import_module(registry.READERS[kind])).read(source, kind)
 
 

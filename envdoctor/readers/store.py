@@ -18,6 +18,7 @@ from envdoctor.project.files import Files
 from envdoctor.readers import registry
 from envdoctor.readers.docker_env_files import read_by_docker
 from envdoctor.readers.kinds import PYTHON, kind_of
+from envdoctor.readers.shared.embedded import ShellText
 
 HEAD = 256
 """Bytes that tell the kind of a file whose name does not."""
@@ -50,12 +51,15 @@ class FactStore:
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
     _scripts: dict[str, Sequence[Script]] = field(default_factory=dict)
     _docker_env: frozenset[str] | None = None
+    _met: dict[str, list[ShellText]] = field(default_factory=dict)
+    """Text for shells that readers met, before anybody asked for it as scripts."""
 
     def edited(self, files: Files) -> FactStore:
         """The same for files as they would be after fixes; what was read of the others is kept."""
         found = {path: facts for path, facts in self.found.items() if path not in files.overlay}
         scripts = {path: known for path, known in self._scripts.items() if path not in files.overlay}
-        return replace(self, files=files, found=found, _context={}, _scripts=scripts)
+        met = {path: texts for path, texts in self._met.items() if path not in files.overlay}
+        return replace(self, files=files, found=found, _context={}, _scripts=scripts, _met=met)
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -92,12 +96,28 @@ class FactStore:
         return self._scripts[path]
 
     def _scripts_in(self, path: str, data: bytes) -> Sequence[Script]:
-        from envdoctor.readers.scripts import scripts_of
+        from envdoctor.readers.scripts import made_of, scripts_of
 
         kind = kind_of(path, data[:HEAD], self.docs)
         if kind is None or refused(kind, data):
             return ()
-        return tuple(scripts_of(Source(path, decode(path, data).text), kind))
+        met = self._met.pop(path, None)
+
+        def make(source: Source, kind: str) -> Sequence[Script]:
+            return made_of(met, kind) if met is not None else scripts_of(source, kind)
+
+        return tuple(facts_cache.scripts(Source(path, decode(path, data).text), kind, make))
+
+    def _read_noting(self, source: Source, kind: str) -> FileFacts:
+        """Facts of a file; the scripts that its reader meets are kept until somebody asks for them."""
+        if kind in PYTHON or kind == "shell":
+            return registry.read(source, kind)
+        from envdoctor.readers.scripts import noting
+
+        facts = noting(source, kind)
+        self._met[source.path] = facts.scripts
+        facts.scripts = []
+        return facts
 
     def _guarded(self, path: str, data: bytes, triggers: Triggers) -> FileFacts | None:
         """Facts of a file; where our reader fails, none of an unknown kind, so that nobody tries again."""
@@ -115,7 +135,7 @@ class FactStore:
             return FileFacts(path, kind, problems=[Problem(reason, line_of(path, 1))])
         decoded = decode(path, data)
         kind = "docker-env-file" if kind == "env-file" and path in self._docker_env_files() else kind
-        facts = facts_cache.read(Source(path, decoded.text), kind, registry.read)
+        facts = facts_cache.read(Source(path, decoded.text), kind, self._read_noting)
         facts.problems[:0] = decoded.problems
         self.files.decoded(path, decoded.text)
         return facts

@@ -54,7 +54,8 @@ def _about(path: str, walked: Walked) -> Iterator[str]:
 
 
 def _launch(start: RankStart, matters: Matters) -> Iterator[str]:
-    chain = " > ".join(start.launchers) or "?"
+    own = [one.name for one in start.chain if one.place.path == start.place.path]
+    chain = " > ".join(own or start.launchers) or "?"
     yield f"  {start.place.line}: {chain}" + (f" -> {_program(start)}" if _program(start) else "")
     if start.callers:
         yield f"      started by {' > '.join(f'{place.path}:{place.line}' for place in start.callers)}"

@@ -57,17 +57,30 @@ def assign(walker: Walker, operation: Operation, shell: Shell, manner: BindingMa
         return shell
     place = Place(shell.path, line, column, line, column + len(name))
     own = name in expand.references_in(value, deep=False)
-    if own and _defaults_to_itself(value, name):
+    operand = _default_of(value, name) if own and sign == "=" else None
+    if operand is not None:
         manner = manner._replace(default=True)
+        if len(shell.held(name) or ()) > 1:
+            text = expand.text_of(walker, operand, shell)
     if sign == "+=":
         text = _appended(walker, name, text, shell)
     bind(walker, shell, name, text, place, manner, grows=own or sign == "+=")
     return shell
 
 
-def _defaults_to_itself(value: Word, name: str) -> bool:
-    """`A=${A:-x}`: only where nothing is there."""
-    return any(p[0] == "ref" and p[1] == name and p[3] in (":-", "-", ":=", "=") for p in value[4])
+def _default_of(value: Word, name: str) -> Word | None:
+    """`A=${A:-x}`: what it is only where nothing is there."""
+    part = value[4][0]
+    is_default = len(value[4]) == 1 and part[1] == name and part[3] in (":-", "-", ":=", "=")
+    return part[4] if is_default else None
+
+
+def defaulted(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
+    """`: ${A:=x}`: A has a value from here on, its own or x."""
+    for part in (part for word in words for part in word[4]):
+        if part[0] == "ref" and part[3] in (":=", "=") and part[4] is not None and not part[2]:
+            place = Place(shell.path, part[6], part[7], part[6], part[7] + len(part[1]))
+            bind(walker, shell, part[1], expand.text_of(walker, part[4], shell), place, BARE._replace(default=True))
 
 
 def _appended(walker: Walker, name: str, text: Text, shell: Shell) -> Text:
@@ -105,7 +118,7 @@ def bind(
     """Give a name a value; None: nobody knows which."""
     old = shell.held(name)
     exported = _exported(name, old, shell, manner, grows)
-    default = manner.default or name in shell.defaulting
+    default = manner.default or (name in shell.defaulting and all(map(_is_empty, old or ())))
     origins: tuple[ValueOrigin, ...] = ()
     if walker.is_known(name):
         likely = text is not None and text.likely
@@ -113,9 +126,9 @@ def bind(
         walker.notes.wrote(origin, None if grows else text, old, shell.moment(), shell.open or walker.in_loop())
         origins = (origin, *_origins(old, origin))[:MOST_ORIGINS] if grows or default else (origin,)
     value = _alternative(walker, name, text, exported, origins)
-    if default and old is not None and not all(a.kind == "unset" or a.text == "" for a in old):
-        kept = tuple(a for a in old if a.kind != "unset" and (a.kind == "unknown" or a.text))
-        shell.bind(name, kept if not any(a.kind == "unset" for a in old) else (*kept, value))
+    if manner.default and old is not None and not all(map(_is_empty, old)):
+        gone = (value._replace(guard=a.guard, likely=value.likely or a.likely) for a in old if _is_empty(a))
+        shell.bind(name, tuple(dict.fromkeys((*(a for a in old if not _is_empty(a)), *gone))))
         if manner.exported == "yes":
             export(walker, shell, name)
     else:
@@ -123,6 +136,10 @@ def bind(
     if name in shell.arrays:
         del shell.arrays[name]
     shell.lost.pop(name, None) if exported != "no" and not shell.guard else None
+
+
+def _is_empty(alternative: Alternative) -> bool:
+    return alternative.kind == "unset" or (alternative.kind == "literal" and not alternative.text)
 
 
 def _origins(old: Slot | None, new: ValueOrigin) -> tuple[ValueOrigin, ...]:
@@ -149,10 +166,10 @@ def _exported(name: str, old: Slot | None, shell: Shell, manner: BindingManner, 
     if manner.exported == "yes" or name in INHERITED or shell.allexport == "yes":
         return "yes"
     before = {alternative.exported for alternative in old or ()}
-    if manner.local:
-        return manner.exported
     if before == {"yes"}:
         return "yes"
+    if manner.local:
+        return manner.exported
     if "yes" in before or "maybe" in before or shell.allexport == "maybe" or (grows and old is None):
         return "maybe"
     return "no"
@@ -221,10 +238,11 @@ def _declared(walker: Walker, item: Operation, keyword: str, flags: str, shell: 
 
 
 def _own(shell: Shell, name: str) -> None:
-    """The function's own from here on: what was there comes back at its end."""
+    """The function's own from here on, exported if what it hides is: what was there comes back at its end."""
     if name not in shell.frames:
-        shell.frames[name] = shell.visible.get(name)
-        shell.visible.pop(name, None)
+        hidden = shell.frames[name] = shell.visible.pop(name, None)
+        if hidden is not None and all(a.exported == "yes" for a in hidden):
+            shell.visible[name] = (UNSET._replace(exported="yes"),)
 
 
 def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: Shell) -> bool:

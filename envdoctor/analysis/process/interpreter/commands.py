@@ -28,6 +28,8 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
             assign.assign(walker, one, shell)
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
+    if literal(words[0]) == ":":
+        assign.defaulted(walker, words, shell)
     variants = list(_variants(walker, words, shell))
     if len(variants) == 1:
         return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])

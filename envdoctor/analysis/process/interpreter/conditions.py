@@ -196,7 +196,7 @@ def _refined(shell: Shell, name: str, holds: Callable[[Alternative], bool | None
     if not no:
         return Ways(shell, None)
     if not yes:
-        return Ways(None, _defaulting(shell, name, text))
+        return Ways(None, _defaulting(shell, name))
     found = _open(shell, Atom(text, shell.stamp((name,)), True))
     if found.yes is not None:
         found.yes.visible[name] = yes
@@ -210,8 +210,8 @@ def _other(likely: Alternative, name: str) -> Alternative:
     return likely._replace(kind="unknown", text=f"${name}", likely=False)
 
 
-def _defaulting(shell: Shell, name: str, text: str) -> Shell:
-    """A shell where a name is empty for sure because of its own test."""
+def _defaulting(shell: Shell, name: str) -> Shell:
+    """A shell where a name is empty for sure, as its own test has told."""
     shell.defaulting = shell.defaulting | {name}
     return shell
 

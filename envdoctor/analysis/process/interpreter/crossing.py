@@ -46,10 +46,10 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
     loss = Loss("not-exported", place, what)
     for name in shell.visible:
         slot = shell.held(name) or ()
-        if all(a.exported == "yes" for a in slot):
+        if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot
             continue
-        kept = tuple(a if a.exported != "no" else UNSET._replace(guard=a.guard) for a in slot)
+        kept = tuple(a if is_there((a,)) else UNSET._replace(guard=a.guard) for a in slot)
         if any(a.kind != "unset" for a in kept):
             child.visible[name] = kept
         gone = [a for a in slot if a.exported == "no"]

@@ -73,8 +73,10 @@ def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
     for part in word[4]:
         values = _part(walker, part, shell, 0)
         if not _quoted(part) and part[0] in ("ref", "command"):
+            likely = [piece for value in values for piece in value if piece.likely]
             values = [field for value in values for field in _blanks(value)]
             if not values:
+                current += likely
                 continue
             open_field = True
         elif part[0] == "ref" and part[2] == "@" and not values:
@@ -84,7 +86,7 @@ def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
                 yield Text(current, used, quoted)
                 current = []
             current += value
-    if current or open_field:
+    if open_field or any(piece.text for piece in current):
         yield Text(current, used, quoted)
 
 
@@ -230,7 +232,8 @@ def _value(walker: Walker, name: str, subscript: str, shell: Shell, line: int, c
 
 def _pieces_of(walker: Walker, name: str, held: Alternative, shell: Shell, line: int, column: int) -> list[Piece]:
     """A known value with the places at which its text was written."""
-    return list(walker.texts.get((name, held.text), ())) or [Piece(held.text, True, shell.path, line, column, name)]
+    whole = Piece(held.text, True, shell.path, line, column, name, held.likely)
+    return list(walker.texts.get((name, held.text), (whole,)))
 
 
 def _argument(shell: Shell, name: str, line: int, column: int) -> list[Piece] | None:
@@ -300,7 +303,8 @@ def _missing(walker: Walker, part: Part, shell: Shell, depth: int) -> list[Piece
     """A name that nothing bound: its default is likely, without one nobody knows."""
     _, name, subscript, operator, operand, _, line, column = part
     if operator in (":-", "-", ":=", "=") and operand is not None:
-        return [piece._replace(likely=True) for piece in _operand(walker, operand, shell, depth)]
+        pieces = [piece._replace(likely=True) for piece in _operand(walker, operand, shell, depth)]
+        return pieces or [Piece("", True, shell.path, line, column, likely=True)]
     if operator in (":+", "+"):
         return [Piece("", True, shell.path, line, column, likely=True)]
     shown = f"${{{name}[{subscript}]}}" if subscript else f"${name}"

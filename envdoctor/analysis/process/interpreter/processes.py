@@ -116,6 +116,8 @@ def _unknown(
             walker.unfollowed(place, child, "command unknown", words[0].text)
             walker.rank(child, place, words[0].text, "", words[1:], opaque=True)
         return None
+    if layers and child.process.chain:
+        place = child.process.chain[-1].place
     name = words[0].text.rsplit("/", 1)[-1]
     runs = child.process.chain and words[0].text.endswith((".py", ".sh"))
     if runs or (walker.under_ranks(child) and not walker.launchers.is_tool(name)):

@@ -14,6 +14,8 @@ from envdoctor.core.operations import Body, Operation, literal
 
 MOST_UNROLLED = 32
 """Words of a loop that are each gone through."""
+MOST_TIMES = 64
+"""How often the body of loops inside one another is gone through, if their words are known."""
 Step = tuple[Shell | None, Atom | None, Guard]
 
 
@@ -137,7 +139,8 @@ def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     else:
         fields = expand.fields_of(walker, words, shell)
     place = Place(shell.path, line, column, line, column + 1)
-    if fields is None or len(fields) > MOST_UNROLLED or any(not _is_item(field) for field in fields):
+    too_many = fields is None or len(fields) > MOST_UNROLLED or walker.times() * len(fields) > MOST_TIMES
+    if fields is None or too_many or any(not _is_item(field) for field in fields):
         return _open_loop(walker, name, fields, body, place, shell)
     return _unrolled(walker, name, fields, body, place, shell)
 
@@ -153,7 +156,7 @@ def _unrolled(
     walker: Walker, name: str, fields: Sequence[Text], body: Body, place: Place, shell: Shell
 ) -> Shell | None:
     after: Shell | None = shell
-    with walker.loop() as broken:
+    with walker.loop(len(fields) or 1) as broken:
         for field in fields:
             if after is None:
                 break
@@ -164,19 +167,22 @@ def _unrolled(
 
 
 def _open_loop(
-    walker: Walker, name: str, fields: Sequence[Text] | None, body: Body, place: Place, shell: Shell
-) -> Shell | None:
-    """A loop over what nobody can list: no time, once, or again with what the first time has left."""
+    walker: Walker, name: str, fields: Sequence[Text] | None, body: Body, place: Place, shell: Shell,
+    surely: bool = False,
+) -> Shell | None:  # fmt: skip
+    """A loop over what nobody can list: no time (not where `surely`), once, or again with what the first has left."""
     guard = shell.guard
     atom = Atom(f"loop at {place.line}:{place.column} of {place.path}", (), True)
     item = fields[0] if fields and len(fields) == 1 else None
     skipped = shell.on(atom.opposite()) if shell.can(atom.opposite()) else None
-    inside = shell.on(atom)
+    inside = shell if surely else shell.on(atom)
     with walker.loop() as broken:
-        after = _once(walker, name, item, body, place, inside)
-        if after is not None and walker.may_repeat():
-            after = _once(walker, name, item, body, place, after)
-    return met(walker.meet_all([after, *broken]), skipped, atom, guard)
+        after = once = _once(walker, name, item, body, place, inside)
+        if once is not None and walker.may_repeat():
+            after = _once(walker, name, item, body, place, once.copy())
+    if surely and broken:
+        return walker.meet_all(broken)
+    return met(walker.meet_all([once, after, *broken]), None if surely else skipped, atom, guard)
 
 
 def _once(walker: Walker, name: str, item: Text | None, body: Body, place: Place, shell: Shell) -> Shell | None:
@@ -193,7 +199,7 @@ def _while(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     inside, outside = (found.no, found.yes) if until else (found.yes, found.no)
     if inside is None:
         return outside
-    after = _open_loop(walker, "", None, body, place, inside)
+    after = _open_loop(walker, "", None, body, place, inside, surely=outside is None)
     atom = found.atom.opposite() if until and found.atom else found.atom
     if outside is None:
         return after

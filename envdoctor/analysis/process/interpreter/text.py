@@ -94,7 +94,7 @@ class Text:
         at = 0
         for piece in self.pieces:
             first, last = max(start - at, 0), min(stop - at, len(piece.text))
-            if first < last:
+            if first < last or (not piece.text and start <= at and (at < stop or stop == len(self.text))):
                 whole = first == 0 and last == len(piece.text)
                 kept.append(piece if whole else _cut(piece, first, last))
             at += len(piece.text)

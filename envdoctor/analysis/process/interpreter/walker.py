@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from math import prod
 from typing import TYPE_CHECKING
 
 from envdoctor.analysis.process.beginnings.root import Root
@@ -63,10 +64,11 @@ Handler = Callable[["Walker", Operation, Shell], "Shell | None"]
 class PathFrame:
     """What ends a path: a function or sourced file (`return`), a process (`exit`), a loop (`break`)."""
 
-    __slots__ = ("ended", "kind")
+    __slots__ = ("ended", "kind", "times")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, times: int = 1) -> None:
         self.kind = kind
+        self.times = times
         self.ended: list[Shell | None] = []
 
 
@@ -185,17 +187,21 @@ class Walker:
     # What ends a path
 
     @contextmanager
-    def _frame(self, kind: str) -> Iterator[list[Shell | None]]:
-        frame = PathFrame(kind)
+    def _frame(self, kind: str, times: int = 1) -> Iterator[list[Shell | None]]:
+        frame = PathFrame(kind, times)
         self._frames.append(frame)
         try:
             yield frame.ended
         finally:
             self._frames.pop()
 
-    def loop(self) -> AbstractContextManager[list[Shell | None]]:
-        """A loop, which `break` ends."""
-        return self._frame("loop")
+    def loop(self, times: int = 1) -> AbstractContextManager[list[Shell | None]]:
+        """A loop, which `break` ends, and how often it is gone through."""
+        return self._frame("loop", times)
+
+    def times(self) -> int:
+        """How often the loops around are gone through together."""
+        return prod(frame.times for frame in self._frames)
 
     def exiting(self) -> AbstractContextManager[list[Shell | None]]:
         """A process, which `exit` ends."""
