@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scanned import findings, said, write
 from support import known_catalog
 
 from envdoctor.core.facts import Launch, Place
-from envdoctor.knowledge.launchers import load_launchers
 
 EXPORTED = "#!/bin/bash\nexport NCCL_ALGO=Ring\n"
 HERE = Place("run.sh", 1, 1, 1, 2)
