@@ -22,8 +22,10 @@ from typing import NamedTuple
 from envdoctor.knowledge.files import loads_toml
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "matrix")]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("matrix", "launch_real")]
 
+from launch_places import PLACES  # noqa: E402
+from launch_ranks import Record, Seen, keep, place_of, recorded, run_all, seen_in  # noqa: E402
 from matrix_cells import (  # noqa: E402  beside the tests that use them
     CARRIED,
     DROPPED,
@@ -33,14 +35,14 @@ from matrix_cells import (  # noqa: E402  beside the tests that use them
     IMITATED,
     VALUES,
     Cell,
+    Row,
     cells,
     derived,
     rows,
 )
 from matrix_model import UNKNOWN, Told, told  # noqa: E402
-from matrix_places import PLACES  # noqa: E402
-from matrix_ranks import Record, Seen, keep, place_of, recorded, run_all, seen_in  # noqa: E402
 
+__all__ = ["Cell", "Half", "Open", "Row", "cells", "counted", "halves", "known", "main", "rows", "verdict"]
 DOCUMENT = ROOT / "docs" / "launch-matrix.md"
 REAL, IMITATION, SECOND, DERIVED = "real rank", "real rank, CI imitated", "second source", "derived"
 TIERS = (REAL, IMITATION, SECOND, DERIVED)
@@ -89,8 +91,8 @@ def _truth(cell: Cell, record: Record) -> tuple[str, Mapping[str, str]]:
         }
     if cell.row.says:
         return SECOND if cell.row.second else DERIVED, {DROPPED: "", **cell.row.says}
-    plain = seen_in(record, Cell(cell.row, "plain")) or {}
-    return DERIVED, {CARRIED: plain.get(CARRIED, ""), DROPPED: "", GIVEN: plain.get(GIVEN, "")}
+    plain = seen_in(record, Cell(cell.row, "plain"))
+    return DERIVED, {} if plain is None else {CARRIED: plain.get(CARRIED, ""), DROPPED: "", GIVEN: plain.get(GIVEN, "")}
 
 
 def verdict(model: Mapping[str, Told], truth: Mapping[str, str]) -> str:
@@ -202,9 +204,7 @@ def document(judged: Sequence[Half]) -> str:
         says = ", ".join(f"{name} {_word(value)}" for name, value in row.says.items())
         lines.append(f"| `{_cell(label)}` | {says} | {row.second} |")
     lines += ["", "## Where the model and a real rank or a second source differ", ""]
-    lines += [f"- `{_cell(half.label)}`" for half in judged if half.verdict == DIFFERS and half.tier != DERIVED] or [
-        "Nowhere."
-    ]
+    lines += _open_lines(judged) or ["Nowhere."]
     return "\n".join(lines) + "\n"
 
 
