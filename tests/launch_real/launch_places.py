@@ -66,9 +66,10 @@ def beside_python(program: str) -> Path | None:
 
 @contextmanager
 def process(words: list[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs for as long as the block."""
+    """A program that runs for as long as the block, and no longer than this process."""
+    bound = ["setpriv", "--pdeathsig", "TERM"] if there("setpriv") else []
     started = subprocess.Popen(
-        words, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        [*bound, *words], env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
