@@ -79,7 +79,8 @@ def defaulted(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
     """`: ${A:=x}`: A has a value from here on, its own or x."""
     for part in (part for word in words for part in word[4]):
         if part[0] == "ref" and part[3] in (":=", "=") and part[4] is not None and not part[2]:
-            place = Place(shell.path, part[6], part[7], part[6], part[7] + len(part[1]))
+            line, column = part[6], part[7] + len("${")
+            place = Place(shell.path, line, column, line, column + len(part[1]))
             bind(walker, shell, part[1], expand.text_of(walker, part[4], shell), place, BARE._replace(default=True))
 
 

@@ -134,6 +134,13 @@ def _uncalled(walker: Walker, shell: Shell) -> None:
     walker.hinting = False
 
 
+def _emptied(shell: Shell, place: Place) -> None:
+    """A process that a program starts with an environment of its own."""
+    for name, slot in shell.visible.items():
+        shell.lose(name, slot, _OUTSIDE["python-environ", "program"]._replace(place=place))
+    shell.visible = {}
+
+
 def program(walker: Walker, shell: Shell, place: Place, name: str, path: str, arguments: Sequence[Text]) -> None:
     """A Python program starts: a rank, and what it starts itself gets what it has."""
     walker.rank(shell, place, name, path, arguments)
@@ -141,7 +148,9 @@ def program(walker: Walker, shell: Shell, place: Place, name: str, path: str, ar
         return
     walker.contexts[path] = walker.contexts.get(path, 0) + 1
     for root in walker.roots_of(path):
-        if root.script is not None and root.inherits:
+        if root.script is not None:
             inner = shell.copy()
+            if not root.inherits:
+                _emptied(inner, place)
             inner.process = inner.process._replace(callers=(*inner.process.callers, place))
             run_root(walker, root, inner)

@@ -249,11 +249,9 @@ def _exit(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
 
 
 def _break(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return walker.breaks(shell)
-
-
-def _continue(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return shell if fields[0].text == "continue" and not walker.in_loop() else walker.breaks(shell)
+    """`break`, `continue`, and the number of loops that they leave."""
+    count = int(fields[1].text) if len(fields) > 1 and fields[1].text.isdecimal() else 1
+    return walker.leaves("loop" if fields[0].text == "break" else "round", shell, count)
 
 
 def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
@@ -403,7 +401,7 @@ def piece_at_end(place: Place) -> Piece:
 BUILTINS: dict[str, Callable[[Walker, Sequence[Text], Place, Shell], Shell | None]] = {
     "export": _export, "declare": _export, "typeset": _export, "local": _export, "readonly": _export,
     "unset": _unset, "source": _source, ".": _source, "eval": _eval, "exec": _exec, "set": _set, "shift": _shift,
-    "return": _return, "exit": _exit, "break": _break, "continue": _continue, "read": _read, "mapfile": _read,
+    "return": _return, "exit": _exit, "break": _break, "continue": _break, "read": _read, "mapfile": _read,
     "readarray": _read, "printf": _printf, "let": _let, "trap": _trap, ":": _nothing, "true": _nothing,
     "false": _nothing, "cd": _nothing, "shopt": _nothing, "wait": _nothing, "alias": _nothing, "umask": _nothing,
     "ulimit": _nothing, "pushd": _nothing, "popd": _nothing, "type": _nothing, "hash": _nothing,

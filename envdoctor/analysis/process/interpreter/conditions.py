@@ -62,7 +62,8 @@ def _command(walker: Walker, operation: Operation, shell: Shell) -> Ways:
     after = walker.run((operation,), shell)
     if after is None:
         return Ways(None, None)
-    atom = Atom(f"{first or operation[0]} at {operation[1]}:{operation[2]} of {shell.path}", (), True)
+    text = f"{first or operation[0]} at {operation[1]}:{operation[2]} of {shell.path}"
+    atom = Atom(text, (walker.operations,), True)  # the next time it may end otherwise
     return _open(after, atom)
 
 

@@ -49,7 +49,9 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
         if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot
             continue
-        kept = tuple(a if is_there((a,)) else UNSET._replace(guard=a.guard) for a in slot)
+        there = [a for a in slot if is_there((a,))]
+        absent = [UNSET._replace(guard=a.guard) for a in slot if a.kind == "unset" or a.exported != "yes"]
+        kept = (*there, *dict.fromkeys(absent))
         if any(a.kind != "unset" for a in kept):
             child.visible[name] = kept
         gone = [a for a in slot if a.exported == "no"]

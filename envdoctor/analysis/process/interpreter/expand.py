@@ -223,7 +223,7 @@ def _value(walker: Walker, name: str, subscript: str, shell: Shell, line: int, c
     if held is None:
         return [Piece(f"${name}", False, shell.path, line, column, name)]
     if held.kind == "unset":
-        return [] if len(slot) == 1 else [Piece(f"${name}", False, shell.path, line, column, name)]
+        return [Piece("", True, shell.path, line, column, name, likely=True)] if held.likely else []
     if held.kind == "unknown":
         unknown = Piece(held.text or f"${name}", False, shell.path, line, column, name)
         return list(walker.texts.get((name, held.text), (unknown,))) if held.text else [unknown]
@@ -233,7 +233,7 @@ def _value(walker: Walker, name: str, subscript: str, shell: Shell, line: int, c
 def _pieces_of(walker: Walker, name: str, held: Alternative, shell: Shell, line: int, column: int) -> list[Piece]:
     """A known value with the places at which its text was written."""
     whole = Piece(held.text, True, shell.path, line, column, name, held.likely)
-    return list(walker.texts.get((name, held.text), (whole,)))
+    return list(walker.texts.get((name, held.text)) or (whole,))
 
 
 def _argument(shell: Shell, name: str, line: int, column: int) -> list[Piece] | None:
@@ -259,15 +259,18 @@ def _operated(
     walker: Walker, value: list[Piece], operator: str, operand: Word | None, shell: Shell, depth: int
 ) -> list[Piece]:
     """A bound value under `:-`, `:+`, `%` and the like."""
+    if operator in ("=", "-") and operand is not None and not value:  # it is unset
+        return _operand(walker, operand, shell, depth)
     if not operator or operand is None or operator in ("=", "-", "?", ":?"):
         return value
     empty = not any(piece.text for piece in value)
-    if operator in (":-", ":="):
-        return _operand(walker, operand, shell, depth) if empty else value
-    if operator in (":+", "+"):
-        given = [] if empty and operator == ":+" else _operand(walker, operand, shell, depth)
-        sure = all(piece.known for piece in value)
-        return given if sure else [piece._replace(likely=True) for piece in given]
+    if operator in (":-", ":=", ":+", "+"):
+        if operator in (":-", ":="):
+            given = _operand(walker, operand, shell, depth) if empty else value
+        else:
+            given = [] if (empty and operator == ":+") or not value else _operand(walker, operand, shell, depth)
+        sure = given is value or all(piece.known and not piece.likely for piece in value)
+        return given if sure else [piece._replace(likely=True) for piece in given] or value
     if all(piece.known for piece in value):
         return _trimmed(walker, value, operator, operand, shell)
     return [value[0]._replace(known=False)]

@@ -175,7 +175,15 @@ def _without_complement(one: Guard, other: Guard) -> Guard | None:
 
 
 def _collapsed(found: list[Alternative]) -> Slot:
-    """Too many values: one that nobody knows, and "unset" where that was among them."""
+    """Too many: those that differ by conditions alone are one; if that is not enough, nobody knows the value, and
+    "unset" stays where that was among them."""
+    values: dict[object, Alternative] = {}
+    for new in found:
+        old = values.setdefault(new[:4], new)
+        guard = tuple(atom for atom in old.guard if atom in new.guard)
+        values[new[:4]] = old._replace(guard=guard, likely=old.likely or new.likely)
+    if len(values) <= MOST_ALTERNATIVES:
+        return tuple(values.values())
     there = [a for a in found if a.kind != "unset"]
     origins = tuple(dict.fromkeys(o for a in there for o in a.origins))[:MOST_ORIGINS]
     exported = {a.exported for a in there}

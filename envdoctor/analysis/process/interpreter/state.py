@@ -175,10 +175,16 @@ def _meet_names(result: Shell, other: Shell, atom: Atom | None) -> None:
         first, second = mine.get(name), others.get(name)
         if first is second:
             continue
-        mine[name] = merged(first or (UNSET,), second or (UNSET,), atom)
+        mine[name] = merged(first or _unbound(second), second or _unbound(first), atom)
     for name, version in other.writes.items():
         if result.writes.get(name, 0) != version:
             result.writes[name] = max(result.writes.get(name, 0), version) + 1
+
+
+def _unbound(other: Slot | None) -> Slot:
+    """A name that one path alone has bound: one that the catalogue does not know may have come from outside."""
+    known = other is not None and any(a.origins for a in other)
+    return (UNSET if known else UNSET._replace(likely=True),)
 
 
 def _meet_lost(one: Mapping[str, Lost], other: Mapping[str, Lost], atom: Atom | None) -> dict[str, Lost]:

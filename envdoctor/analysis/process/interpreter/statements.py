@@ -138,6 +138,8 @@ def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
         fields = list(shell.arguments) if name and shell.arguments is not None else None
     else:
         fields = expand.fields_of(walker, words, shell)
+        if not fields and any(expand.text_of(walker, word, shell).likely for word in words):
+            fields = None
     place = Place(shell.path, line, column, line, column + 1)
     too_many = fields is None or len(fields) > MOST_UNROLLED or walker.times() * len(fields) > MOST_TIMES
     if fields is None or too_many or any(not _is_item(field) for field in fields):
@@ -162,7 +164,7 @@ def _unrolled(
                 break
             if name:
                 assign.bind(walker, after, name, field, place, assign.BARE)
-            after = walker.run(body, after)
+            after = _round(walker, body, after)
     return walker.meet_all([after, *broken])
 
 
@@ -172,7 +174,7 @@ def _open_loop(
 ) -> Shell | None:  # fmt: skip
     """A loop over what nobody can list: no time (not where `surely`), once, or again with what the first has left."""
     guard = shell.guard
-    atom = Atom(f"loop at {place.line}:{place.column} of {place.path}", (), True)
+    atom = Atom(f"loop at {place.line}:{place.column} of {place.path}", (walker.operations,), True)
     item = fields[0] if fields and len(fields) == 1 else None
     skipped = shell.on(atom.opposite()) if shell.can(atom.opposite()) else None
     inside = shell if surely else shell.on(atom)
@@ -188,7 +190,13 @@ def _open_loop(
 def _once(walker: Walker, name: str, item: Text | None, body: Body, place: Place, shell: Shell) -> Shell | None:
     if name:
         assign.bind(walker, shell, name, item if item is not None and not item.known else None, place, assign.BARE)
-    return walker.run(body, shell)
+    return _round(walker, body, shell)
+
+
+def _round(walker: Walker, body: Body, shell: Shell) -> Shell | None:
+    with walker.round() as continued:
+        after = walker.run(body, shell)
+    return walker.meet_all([after, *continued])
 
 
 def _while(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:

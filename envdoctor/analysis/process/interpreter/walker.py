@@ -238,12 +238,21 @@ class Walker:
         """`exit`: the process ends."""
         return self._end(("process",), shell)
 
-    def breaks(self, shell: Shell) -> Shell | None:
-        """`break`: the loop ends, or a subshell inside it; where no loop is, nothing."""
-        kinds = [frame.kind for frame in self._frames]
-        if "loop" not in kinds[len(kinds) - kinds[::-1].index("function") if "function" in kinds else 0 :]:
+    def leaves(self, kind: str, shell: Shell, count: int) -> Shell | None:
+        """`break` ("loop") and `continue` ("round"), out of `count` loops; where no loop is, nothing happens."""
+        around: list[PathFrame] = []
+        for frame in reversed(self._frames):
+            if frame.kind in ("function", "process"):
+                break
+            around += [frame] if frame.kind == kind else []
+        if not around:
             return shell
-        return self._end(("loop", "process"), shell)
+        around[min(max(count, 1), len(around)) - 1].ended.append(shell)
+        return None
+
+    def round(self) -> AbstractContextManager[list[Shell | None]]:
+        """One time through a loop, which `continue` ends."""
+        return self._frame("round")
 
     def in_loop(self) -> bool:
         """Whether a loop is around."""
@@ -272,10 +281,10 @@ class Walker:
     def may_start(self, fields: Sequence[Text]) -> bool:
         """Whether a command may start ranks, or something that does: tools and builtins do not."""
         program = fields[0].text.rsplit("/", 1)[-1]
-        if program in HARMLESS:
-            return False
         if program in SHELLS or self.is_starter(program) or fields[0].variable():
             return True
+        if program in HARMLESS:
+            return False
         if self.launchers.is_tool(program):
             return False
         return "/" in fields[0].text or "." in program or len(fields) > 1
