@@ -18,11 +18,11 @@ FIRST_RCCL_CONF = "5.2.3"
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """A conf file with the other vendor's name, in the tree or written by a script: never read here."""
-    if any(s.name == "NCCL_CONF_FILE" for facts in context.files.values() for s in facts.settings):
+    written = [facts for facts in context.facts if any(setting.channel == "conf-file" for setting in facts.settings)]
+    if not written or any(s.name == "NCCL_CONF_FILE" for facts in context.files.values() for s in facts.settings):
         return
-    for facts in context.facts:
-        if any(setting.channel == "conf-file" for setting in facts.settings):
-            yield from _in_file(rule, facts, context)
+    for facts in written:
+        yield from _in_file(rule, facts, context)
 
 
 def _in_file(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:

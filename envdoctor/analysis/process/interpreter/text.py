@@ -174,10 +174,14 @@ class PieceSource(MappedSource):
 
     def part(self, start: int, end: int) -> PieceSource:
         """A part of the text with its places."""
-        inner = [(self.point(at), at) for at in range(start, end)]
         found = PieceSource(self.path, self.text[start:end])
-        found.starts_at = [at - start for _, at in inner]
-        found.points = [(*point, False) for point, _ in inner]
+        first = max(bisect_right(self.starts_at, start) - 1, 0)
+        for begins, (line, column, runs) in zip(self.starts_at[first:], self.points[first:], strict=True):
+            if begins >= end:
+                break
+            skipped = max(start - begins, 0)
+            found.starts_at.append(begins + skipped - start)
+            found.points.append((line, column + skipped if runs else column, runs))
         return found
 
 
