@@ -48,6 +48,8 @@ def _program(facts: FileFacts, script: Script, call: Call | None, text: str) -> 
     spans = _spans(argument, text, call.place.line)
     child = tuple(s for s in facts.settings if s.channel == "child-environment" and _is_of(s, call, spans))
     inherits = _inherits(argument, spans, text)
+    if inherits and _is_thinned(argument, spans, text, call.place.line):
+        inherits = None
     if inherits is False:
         return root._replace(settings=child, inherits=False, unexported=written)
     return root._replace(settings=(*written, *child), exact=inherits is True)
@@ -131,3 +133,14 @@ def _inherits(argument: str, spans: Sequence[tuple[int, int]], text: str) -> boo
         return True
     own = argument.partition("=")[2].lstrip() if spans else argument
     return False if own.startswith(("{", "dict(")) and "**" not in own else None
+
+
+def _is_thinned(argument: str, spans: Sequence[tuple[int, int]], text: str, until: int) -> bool:
+    """Whether something may be taken out of a copy of the environment before it is given to the child."""
+    lines = text.split("\n")
+    made = "\n".join(line for first, last in spans for line in lines[first - 1 : last]) if spans else argument
+    if re.search(r"\bfor\b.*\bif\b", made, re.S):
+        return True
+    name = re.escape(argument)
+    taken = rf"\bdel[ \t]+{name}\[|\b{name}\.(?:pop|popitem|clear)\("
+    return argument.isidentifier() and re.search(taken, "\n".join(lines[:until])) is not None

@@ -65,6 +65,8 @@ def run_root(walker: Walker, root: Root, shell: Shell) -> Shell | None:
         _files(walker, root, shell)
     if not root.exact and root.kind in ("container", "service"):
         shell.open = True
+    if not root.exact and root.kind == "program":
+        variables.may_lack(shell)
     if root.kind in IMAGES and (facts := walker.project.facts.whole(root.path)) is not None:
         shell.copied = walker.project.references.copied(facts)
     _header(walker, root, shell)
