@@ -26,6 +26,7 @@ ARGUMENTS = [
     ("L=(a 'b c')\nRANK \"${L[*]}\"", ("a b c",)),
     ("L=(a b)\nL+=(c)\nRANK \"${L[@]}\" ${L[1]} $L", ("a", "b", "c", "b", "a")),
     ("L=()\nRANK \"${L[@]}\" x", ("x",)),
+    ('set --\nRANK "$@" x', ("x",)),
     ("L=(a)\nRANK pre\"${L[@]}\"post", ("preapost",)),
     ("L=(a b)\nRANK pre\"${L[@]}\"post", ("prea", "bpost")),
     ("set -- a 'b c'\nRANK \"$@\"", ("a", "b c")),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from envdoctor.analysis.process.interpreter import assign, expand, processes, variables
-from envdoctor.analysis.process.interpreter.slots import Guard, Slot
+from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Slot
 from envdoctor.analysis.process.interpreter.state import Function, Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text, joined
 from envdoctor.analysis.process.interpreter.walker import HARMLESS, SHELLS, Walker
@@ -41,7 +41,7 @@ def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[t
     """The command as it is under each combination; one alone where they make no difference to what is started."""
     fields = expand.fields_of(walker, words, shell)
     name = _undecided(walker, fields, shell)
-    slot = shell.held(name) if name else None
+    slot = _distinct(shell.held(name) or ()) if name else None
     if not slot or len(slot) > MOST_VARIANTS:
         yield shell, fields
         return
@@ -51,6 +51,15 @@ def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[t
         other.guard = _with(other.guard, alternative.guard)
         again = expand.fields_of(walker, words, other)
         yield other, again
+
+
+def _distinct(slot: Slot) -> Slot:
+    """Alternatives that differ in what they hold; of those that hold the same, the conditions that all have."""
+    found: dict[object, Alternative] = {}
+    for one in slot:
+        old = found.setdefault(one[:2], one)
+        found[one[:2]] = old._replace(guard=tuple(atom for atom in old.guard if atom in one.guard))
+    return tuple(found.values())
 
 
 def _with(guard: Guard, more: Guard) -> Guard:
@@ -101,8 +110,11 @@ def _run(
         _written(walker, fields, redirects, stdin, shell)
     builtin = BUILTINS.get(program)
     if builtin is not None:
-        run = builtin
-        return _with_prefix(walker, assigns, shell, lambda inner: run(walker, fields, place, inner))
+        run, before, shell.stdin = builtin, shell.stdin, stdin
+        after = _with_prefix(walker, assigns, shell, lambda inner: run(walker, fields, place, inner))
+        if after is not None:
+            after.stdin = before
+        return after
     if program not in HARMLESS:
         shell.commands += 1
     if walker.may_start(fields):

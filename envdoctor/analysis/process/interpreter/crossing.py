@@ -66,12 +66,21 @@ def cross(
     if starter is not None:
         child.process = child.process._replace(chain=(*child.process.chain, starter))
     crossing = edges.cross(found, surroundings(walker, child), part)
-    child.process = child.process._replace(kind=crossing.kind or child.process.kind)
+    if child.process.kind != "wrapper":  # what somebody unknown starts stays unsure
+        child.process = child.process._replace(kind=crossing.kind or child.process.kind)
     for flag in crossing.mistaken:
         mistake = Mistaken(found.name, flag.how, flag.flag, flag.name, flag.word.text, flag.says, place,
                            flag.word.place(), crossing.evidence)  # fmt: skip
         walker.notes.mistaken[mistake] = None
+    touched = found.row.state or crossing.daemon
+    own = touched in walker.daemons and crossing.start == "daemon"
+    if own:
+        crossing.unknown = crossing.unknown or f"{touched} may have been started by this script"
+    if found.row.state or crossing.begins:
+        walker.daemons.add(touched)
     apply(walker, child, crossing, found.name, place)
+    if own:
+        variables.may_have_more(child)
 
 
 def apply(walker: Walker, child: Shell, crossing: edges.Crossing[Text], name: str, place: Place) -> None:

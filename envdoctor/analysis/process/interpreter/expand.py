@@ -79,7 +79,7 @@ def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
                 current += likely
                 continue
             open_field = True
-        elif part[0] == "ref" and part[2] == "@" and not values:
+        elif part[0] == "ref" and "@" in (part[1], part[2]) and not values:
             open_field = bool(current)
         for number, value in enumerate(values):
             if number:

@@ -13,6 +13,7 @@ from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.facts import Place
 from envdoctor.knowledge.launch.find import Invocation
 from envdoctor.knowledge.launch.words import CommandSegment
+from envdoctor.readers.shell.run import RUNNERS
 
 _QUESTIONS = ("--help", "--version", "-V")
 """`srun --help` starts nothing."""
@@ -148,7 +149,10 @@ def _python(walker: Walker, child: Shell, found: Invocation[Text], place: Place)
     _under(child, starter)
     if inner[0].text == "-m" and len(inner) > 1:
         module = inner[1].text
-        if module not in MODULES_WITHOUT_RANKS and not _PREPARES.search(module):
+        file = next((n for n in range(2, len(inner)) if inner[n].text.endswith(".py")), 0) if module in RUNNERS else 0
+        if file:
+            program(walker, child, place, inner[file].text, walker.find(inner[file], child) or "", inner[file + 1 :])
+        elif module not in MODULES_WITHOUT_RANKS and not _PREPARES.search(module):
             program(walker, child, place, f"-m {module}", _module(walker, inner[1], child), inner[2:])
         return None
     if not inner[0].text.startswith("-") and not _PREPARES.search(inner[0].text.rsplit("/", 1)[-1]):

@@ -90,6 +90,7 @@ class Walker:
         self.contexts: dict[str, int] = {}
         self.spent: dict[str, int] = {}
         self.batches: dict[str, str] = {}
+        self.daemons: set[str] = set()
         self.count = 0
         self.operations = 0
         self.limit = MOST_OPERATIONS
@@ -107,6 +108,7 @@ class Walker:
     def began(self, root: Root) -> None:
         """A root is next: nothing is open, and it has operations of its own."""
         self.root = root
+        self.daemons = set()  # those that the root has started, or given variables
         self.limit = min(self.operations + MOST_OPERATIONS, MOST_IN_ALL)
         self._frames, self._active, self.files, self.depth, self._text_depth = [], [], [root.path], 0, 0
 
