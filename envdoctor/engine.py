@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from envdoctor.analysis.project import Project
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import FileContext, UnitContext
+from envdoctor.checks.context import FileContext, LaunchContexts, LaunchProject
 from envdoctor.checks.shared import Shared
 from envdoctor.core.decoding import line_of
 from envdoctor.core.facts import FileFacts, Problem
@@ -128,6 +128,8 @@ class Engine:
     """Rules that say nothing in some files."""
     watch: Watch = unwatched
     _shared: Shared = field(init=False)
+    _coverage: dict[str, Any] | None = field(init=False, default=None)
+    """How many launches were found and followed; None: no rule asked."""
 
     def judge(self, paths: Iterable[str], complaints: Sequence[Complaint] = ()) -> ScanResult:
         """Read and judge `paths`; the rest of the project is context."""
@@ -142,7 +144,7 @@ class Engine:
         for facts in self.watch(read, "judging files"):
             found += [f for f in self._judge_file(facts) if f.place.path in reported]
         with self.internal.guard(self.project.files.name, "judging launches"):
-            found += self._judge_units(read)
+            found += self._judge_launches(read)
         found = self._without_private(found)
         found = one_fault_one_finding(found)
         read += self._met(found, read)
@@ -192,25 +194,37 @@ class Engine:
         words = [word for words in self.ignores.fitting(finding.place.path) for word in words]
         return bool(words) and not selected([self.rulebook.named(finding.name)], (), words)
 
-    def _judge_units(self, read: Sequence[FileFacts]) -> list[Finding]:
-        """Findings of the rules that look at launch units, in the files that are reported on."""
+    def _judge_launches(self, read: Sequence[FileFacts]) -> list[Finding]:
+        """Findings of the rules that look at launches, in the files that are reported on."""
         rules = [rule for rule in self.rules if checks.codes_of(rule, checks.LAUNCH_TOPICS)]
         if not rules or not read:
             return []
-        from envdoctor.analysis.process.build import build
+        contexts = self._launches(read)
+        reported = {facts.path for facts in read}
+        found: list[Finding] = []
+        for path in self.watch(contexts.paths(), "judging launches"):
+            for rule in rules:
+                with self.internal.guard(path, f"judging its launches by {rule.name}"):
+                    found += checks.in_launches(rule, contexts.of(path))
+        return [f for f in found if f.place.path in reported]
+
+    def _launches(self, read: Sequence[FileFacts]) -> LaunchContexts:
+        """What all processes see that the project starts."""
+        from envdoctor.analysis.process.show import coverage
+        from envdoctor.analysis.process.walk import walk
+        from envdoctor.analysis.python.programs import Programs
         from envdoctor.knowledge.launchers import load_launchers
 
-        reported = {facts.path for facts in read}
-        built = build(self.project, read, self.catalog.variable)
-        found: list[Finding] = []
-        for unit in self.watch(built, "judging launches"):
-            level = self.level_of(unit.path)
-            target = self._target(unit.path)
-            context = UnitContext(unit, built, target, self._shared, load_launchers(), level)
-            for rule in rules:
-                with self.internal.guard(unit.path, f"judging its launches by {rule.name}"):
-                    found += checks.in_unit(rule, context)
-        return [f for f in found if f.place.path in reported]
+        walked = walk(self.project, read, self.catalog.variable)
+        files = {facts.path: facts for facts in (*read, *walked.files)}
+        programs = Programs(self.project, self.catalog.variable)
+        self._coverage = coverage(walked, {facts.path for facts in read})
+        return LaunchContexts(
+            LaunchProject(
+                walked, files, self._shared, load_launchers(), self._target, self.level_of, self.project.files.text,
+                programs.of,
+            )
+        )  # fmt: skip
 
     def _without_private(self, found: list[Finding]) -> list[Finding]:
         """Leave out names that the project itself reads; looked for only where such a finding is about to be made."""
@@ -262,6 +276,7 @@ class Engine:
         summary = {
             "files": count,
             **summed(shown),
+            **({"launches": self._coverage} if self._coverage is not None else {}),
             "problems": [{"path": p.place.path, "line": p.place.line, "message": p.message} for p in problems],
         }
         return ScanResult(shown, len(found) - len(shown), problems, self.errors(), excerpts, summary, self.rules)

@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from import_graph import FLOORS, circles, crowded, graph, main, modules, packages, upward
 
+from envdoctor.knowledge.launchers import load_launchers
+
 GRAPH = graph()
 LINES_OF_A_MODULE = 450
 """About 400 is the guide; the rest is room for one function more."""
@@ -125,3 +127,24 @@ def test_every_name_that_a_table_holds_is_there() -> None:
                 module, _, name = node.value.partition(":")
                 if name.isidentifier():
                     assert callable(getattr(importlib.import_module(module), name, None)), f"{path}:{node.lineno}"
+
+
+LANGUAGES = {"bash", "sh", "zsh", "ksh", "dash", "ash", "python"}
+"""What scripts are written in, and what a file is called that holds them."""
+WORDS_OF_SHELLS = {"command", "script", "exec", "builtin", "env"}
+"""Words of shells and keys of files that are names of programs too."""
+TOOLS = {"git clone", "cmake", "rocm-smi", "amd-smi", "docker", "conda"}
+"""Programs that start no ranks, of which a rule speaks (ED604), or kinds of files that are named after them."""
+
+
+def test_no_launcher_is_known_by_name_outside_of_its_file() -> None:
+    """What a launcher does stands under `rules/launchers/`, and nowhere in what judges."""
+    launchers = load_launchers()
+    names = {*launchers.by_program, *launchers.by_name} - LANGUAGES - WORDS_OF_SHELLS - TOOLS
+    found = []
+    for name, path in modules().items():
+        if name.startswith(("envdoctor.analysis", "envdoctor.checks")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+            found += [(name, text) for text in said if isinstance(text, str) and text in names]
+    assert found == []

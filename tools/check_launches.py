@@ -24,7 +24,10 @@ from envdoctor.knowledge.files import loads_toml
 JUDGED = Path(__file__).parent.parent / "tests" / "field" / "launches.toml"
 _UNIT = re.compile(r"  (?P<line>\d+): (?P<chain>.+?)(?: -> (?P<program>.*))?$")
 _NAME = re.compile(r"\w+")
-_REMARK = re.compile(r" \((?:not found in the tree|its place is not known|written by this script)\)$")
+_REMARK = re.compile(r" \((?:not found in the tree|its place is not known|written by this script|\S+ in the image)\)$")
+SHELLS = ("bash", "sh")
+_BRACES = re.compile(r"\$\{(\w+)\}")
+_BACKQUOTES = re.compile(r"`([^`]*)`")
 
 
 class Shown(NamedTuple):
@@ -58,6 +61,16 @@ def printed(checkout: Path) -> list[Shown]:
     return list(units_in(run.stdout))
 
 
+def plain(program: str) -> str:
+    """A program whose variables and substitutions are written in one way."""
+    return _BACKQUOTES.sub(r"$(\1)", _BRACES.sub(r"$\1", program))
+
+
+def without_shells(chain: str) -> str:
+    """A chain without the shells that run a script on the way."""
+    return " > ".join(part for part in chain.split(" > ") if part not in SHELLS) or chain
+
+
 def units_in(text: str) -> Iterator[Shown]:
     """The units in what `--show-launches` printed."""
     path = ""
@@ -71,8 +84,8 @@ def units_in(text: str) -> Iterator[Shown]:
             yield pending
             pending = None
         if match:
-            program = _REMARK.sub("", match["program"] or "")
-            pending = Shown(path, int(match["line"]), match["chain"], program)
+            program = plain(_REMARK.sub("", match["program"] or ""))
+            pending = Shown(path, int(match["line"]), without_shells(match["chain"]), program)
         elif line and not line.startswith(" "):
             path = line
     if pending is not None:
@@ -98,7 +111,8 @@ def compare(folder: Path) -> int:
             continue
         found = {unit.key(): unit for unit in printed(checkout)}
         for row in rows:
-            unit = found.get((row["path"], row["line"], row["chain"], row["program"]))
+            key = (row["path"], row["line"], without_shells(row["chain"]), plain(row["program"]))
+            unit = found.get(key)
             there = unit is not None and unit.names() >= set(row.get("settings", ()))
             counts["right" if row["right"] == there else "to look at again"] += 1
             if row["right"] != there:

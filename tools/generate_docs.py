@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from limits import architecture_page
@@ -14,7 +15,14 @@ from parameter_docs import parameter_lines
 
 from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
-from envdoctor.knowledge.launchers import Delivery, LauncherCommand, LauncherFile, LauncherOption, load_files
+from envdoctor.knowledge.launchers import (
+    EdgeStep,
+    LaunchEdge,
+    LauncherCommand,
+    LauncherFile,
+    LauncherOption,
+    load_files,
+)
 from envdoctor.knowledge.launchers import LauncherExample as Line
 from envdoctor.knowledge.rulebook import Example, Rule, load_rulebook
 from envdoctor.knowledge.toml_records import keys_of
@@ -180,7 +188,9 @@ def _span(title: str, since: str | None, until: str | None) -> str:
 LAUNCHER_TABLES = (
     ("The file", LauncherFile), ("`[[command]]`: how words are read", LauncherCommand),
     ("`options` of a `[[command]]`: flags that carry variables", LauncherOption),
-    ("`[[delivery]]`: what gets through", Delivery), ("`[[example]]`: a command line and what is made of it", Line),
+    ("`[[edge]]`: what happens to variables on the way", LaunchEdge),
+    ("`steps` of an `[[edge]]`: one verb each, and conditions", EdgeStep),
+    ("`[[example]]`: a command line and what is made of it", Line),
 )  # fmt: skip
 """The tables of a launcher file, and the records that describe their keys."""
 
@@ -208,10 +218,54 @@ def launcher_lines(file: LauncherFile) -> list[str]:
         read = [", ".join(example.launches)]
         read += [f"gives {', '.join(example.gives)}"] if example.gives else []
         read += [f"reads {', '.join(example.reads)}"] if example.reads else []
-        read += ["loses what the shell exported"] if example.loses else []
+        read += [f"keeps {', '.join(example.keeps)}"] if example.keeps else []
+        read += [f"drops {', '.join(example.drops)}"] if example.drops else []
+        read += ["cannot be told"] if example.unknown else []
+        read += [f"under {example.under}"] if example.under else []
         note = f" ({example.note})" if example.note else ""
         lines += [example.line, f"#   {'; '.join(read)}{note}"]
-    return [*lines, "```", "", *[f"- {note}" for note in file.notes], f"- Evidence: {'; '.join(file.evidence)}"]
+    lines += ["```", ""]
+    lines += [f"- {line}" for edge in file.edges for line in edge_lines(edge)]
+    return [*lines, *[f"- {note}" for note in file.notes], f"- Evidence: {'; '.join(file.evidence)}"]
+
+
+STEP_TEXT = {
+    "start": "starts from {0}", "keep": "keeps {0}", "drop": "drops {0}", "give": "{0} give variables",
+    "listed": "the list of {0} says what goes", "read": "reads {0}", "read_flag": "reads the files that {0} names",
+    "rename": "names with {0} arrive without it too", "set": "sets {0}", "reset": "gives values of its own to {0}",
+    "remember": "keeps the list in {0}", "obey": "obeys the list in {0}", "image": "variables of the image come {0} it",
+    "fixed_at": "fixed at the start of the {0}", "expand": "`$X` in its words is expanded {0}",
+    "unknown": "cannot be told: {0}",
+}  # fmt: skip
+"""What a step of an edge says, by its verb."""
+
+
+def edge_lines(edge: LaunchEdge) -> list[str]:
+    """One edge: whose it is, and its steps in order."""
+    names = ", ".join(f"`{name}`" for name in sorted(edge.launchers))
+    told = f" (with one of {code(edge.only_with)})" if edge.only_with else ""
+    return [f"{names}{told}, {edge.kind}: {'; '.join(step_text(step) for step in edge.steps)}"]
+
+
+def step_text(step: EdgeStep) -> str:
+    """One step in words, with its conditions."""
+    value = getattr(step, step.verb)
+    plain = step.verb in ("start", "image", "expand", "unknown", "fixed_at")
+    text = STEP_TEXT[step.verb].format(value if plain else code(value if isinstance(value, tuple) else (value,)))
+    text += " where nothing is set" if step.wins == "under" else ""
+    text += " (may not arrive)" if step.maybe or step.stars == "maybe" else ""
+    text += {"all": ", to all parts", "maybe": ", perhaps to all parts", "": ""}[step.reaches]
+    text += f" if {code(step.if_flags)}" if step.if_flags else ""
+    text += f" unless {code(step.unless)}" if step.unless else ""
+    text += {"remote": " for other hosts", "local": " on this host", "": ""}[step.where]
+    text += f" under {', '.join(step.under)}" if step.under else ""
+    text += f" unless under {', '.join(step.not_under)}" if step.not_under else ""
+    return text + (f" where `{step.variable}` is set" if step.variable else "")
+
+
+def code(words: Iterable[str]) -> str:
+    """Words as code."""
+    return " ".join(f"`{word}`" for word in (sorted(words) if isinstance(words, frozenset) else words))
 
 
 def own_rules_page(rules: list[Rule]) -> str:

@@ -8,17 +8,18 @@ would have to be pickled, and what is pickled can run code when it is read.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from envdoctor.cache import results
 from envdoctor.cache.dependency_log import digest
 from envdoctor.core import facts as vocabulary
 from envdoctor.core.facts import FileFacts
+from envdoctor.core.operations import Script
 from envdoctor.core.records import fields
 from envdoctor.core.source import Source
 
-MARK = "envdoctor facts 1"
+MARK = "envdoctor facts 2"
 SMALLEST = 1_000
 """Characters of a text that is worth looking up."""
 LARGEST = 32_000_000
@@ -31,6 +32,7 @@ CLASSES: tuple[Any, ...] = (
 NUMBERS = {cls: number for number, cls in enumerate(CLASSES)}
 NESTED = (list, tuple)
 Read = Callable[[Source, str], FileFacts]
+Scripts = Callable[[Source, str], Sequence[Script]]
 
 
 def packed(item: Any) -> Any:
@@ -60,6 +62,19 @@ def from_bytes(data: bytes) -> FileFacts:
     return FileFacts(path, kind, *[list(map(unpacked, group)) for group in groups])
 
 
+def scripts_to_bytes(found: Sequence[Script]) -> bytes:
+    """The scripts in a file; their bodies are plain tuples, and are kept as they are."""
+    return marshal.dumps([(s.body, packed(s.scope), packed(s.branch), s.order, s.shell) for s in found])
+
+
+def scripts_from_bytes(data: bytes) -> tuple[Script, ...]:
+    """What `scripts_to_bytes` was given."""
+    return tuple(
+        Script(body, unpacked(scope), unpacked(branch), order, shell)
+        for body, scope, branch, order, shell in marshal.loads(data)
+    )
+
+
 class Store:
     """The facts of one project: those of earlier scans, and those that this one adds."""
 
@@ -84,6 +99,22 @@ class Store:
         if not found.problems:
             self._used[key] = to_bytes(found)
             self._new = True
+        return found
+
+    def scripts(self, source: Source, kind: str, make: Scripts) -> Sequence[Script]:
+        """The scripts in a file: those that are kept for this content, else what `make` makes of it."""
+        if len(source.text) < SMALLEST:
+            return make(source, kind)
+        if self._kept is None:
+            self._kept = _loaded(self._path)
+        key = digest(f"scripts\0{kind}\0{source.path}\0{source.text}".encode("utf-8", "surrogatepass"))
+        data = self._kept.get(key)
+        if data is not None:
+            self._used[key] = data
+            return scripts_from_bytes(data)
+        found = make(source, kind)
+        self._used[key] = scripts_to_bytes(found)
+        self._new = True
         return found
 
     def save(self) -> None:
@@ -117,3 +148,8 @@ current: Store | None = None
 def read(source: Source, kind: str, reader: Read) -> FileFacts:
     """Facts of a file, by the store where there is one."""
     return reader(source, kind) if current is None else current.read(source, kind, reader)
+
+
+def scripts(source: Source, kind: str, make: Scripts) -> Sequence[Script]:
+    """The scripts in a file, by the store where there is one."""
+    return make(source, kind) if current is None else current.scripts(source, kind, make)

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from envdoctor.core.facts import FileFacts, Observation, Setting
+from envdoctor.core.facts import FileFacts, Observation, Place, Setting
 from envdoctor.core.records import dataclass
 from envdoctor.core.target import Target
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.process.model import Unit
+    from envdoctor.analysis.process.jobs import Member
+    from envdoctor.analysis.process.journeys import Journey
+    from envdoctor.analysis.process.results import EndedRoot, Mistaken, RankStart, Replaced, Walked
+    from envdoctor.analysis.python.program import Step
     from envdoctor.analysis.python.timeline import EntryPoints
     from envdoctor.checks.shared import Shared
     from envdoctor.knowledge.catalog.model import Catalog
     from envdoctor.knowledge.launchers import Launchers
+
+
+T = TypeVar("T")
+
+
+def _auto(_: str) -> str:
+    return "auto"
+
+
+def _no_text(_: str) -> str:
+    return ""
+
+
+def _no_steps(_: FileFacts) -> Sequence[Sequence[Step]]:
+    return ()
 
 
 class _WithShared:
@@ -48,19 +67,152 @@ class FileContext(_WithShared):
     level: str = "auto"
 
 
-@dataclass(slots=True)
-class UnitContext(_WithShared):
-    """What a check of launch units may look at: one unit, all units of the scan, and what is known.
+class LaunchProject(NamedTuple):
+    """What all checks of launches of one scan share: what the walk told, and the facts of all files.
 
-    `level` is what the configuration asks for.
+    `target_of` and `level_of` give the target and the level that a path is judged against, `text_of` the text of a
+    file, `steps_of` what a program does in order, where it writes into its environment.
     """
 
-    unit: Unit
-    units: Sequence[Unit]
-    target: Target
+    walked: Walked
+    files: Mapping[str, FileFacts]
     shared: Shared
     launchers: Launchers
-    level: str = "auto"
+    target_of: Callable[[str], Target]
+    level_of: Callable[[str], str] = _auto
+    text_of: Callable[[str], str] = _no_text
+    steps_of: Callable[[FileFacts], Sequence[Sequence[Step]]] = _no_steps
+
+
+class LaunchContexts:
+    """The contexts of one scan: what belongs to each file is sorted once."""
+
+    def __init__(self, project: LaunchProject) -> None:
+        from envdoctor.analysis.process.journeys import journeys
+
+        self.project = project
+        self.settings: dict[tuple[str, int, int, str], Setting] = {}
+        for facts in project.files.values():
+            for setting in facts.settings:
+                place = setting.name_place or setting.place
+                self.settings.setdefault((place.path, place.line, place.column, setting.name), setting)
+        walked = project.walked
+        self.starts = _by_path(walked.starts, lambda start: start.place.path)
+        self.journeys = _by_path(journeys(walked.starts), lambda journey: journey.origin.place.path)
+        self.replaced = _by_path(walked.replaced, lambda one: one.second.place.path)
+        self.mistaken = _by_path(walked.mistaken, lambda one: one.place.path)
+        self.ended = _by_path(walked.ended, lambda one: one.root.path)
+
+    @cached_property
+    def jobs(self) -> list[list[Member]]:
+        """The jobs of which several nodes are started."""
+        from envdoctor.analysis.process.jobs import node_jobs
+
+        project = self.project
+        return node_jobs(project.walked.starts, project.files.values(), project.launchers)
+
+    def paths(self) -> list[str]:
+        """The files about which something can be said."""
+        groups = (self.starts, self.journeys, self.replaced, self.mistaken, self.ended, self.project.files)
+        return list(dict.fromkeys(path for group in groups for path in group))
+
+    def of(self, path: str) -> LaunchContext:
+        """What checks may look at to judge one file."""
+        return LaunchContext(path, self)
+
+
+def _by_path(items: Iterable[T], path_of: Callable[[T], str]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {}
+    for item in items:
+        found.setdefault(path_of(item), []).append(item)
+    return found
+
+
+class LaunchContext(_WithShared):
+    """What a check of launches may look at: one file, with all that the walk over the project told."""
+
+    __slots__ = ("_all", "path", "shared")
+
+    def __init__(self, path: str, contexts: LaunchContexts) -> None:
+        self.path = path
+        self._all = contexts
+        self.shared = contexts.project.shared
+
+    @property
+    def project(self) -> LaunchProject:
+        """What is known of all files."""
+        return self._all.project
+
+    @property
+    def files(self) -> Mapping[str, FileFacts]:
+        """The facts of all files."""
+        return self._all.project.files
+
+    @property
+    def walked(self) -> Walked:
+        """All that the walk told."""
+        return self._all.project.walked
+
+    @property
+    def launchers(self) -> Launchers:
+        """What is known of launchers."""
+        return self._all.project.launchers
+
+    @property
+    def facts(self) -> Sequence[FileFacts]:
+        """The facts of this file, if it has any."""
+        found = self._all.project.files.get(self.path)
+        return (found,) if found is not None else ()
+
+    @property
+    def starts(self) -> Sequence[RankStart]:
+        """The rank starts that stand in this file."""
+        return self._all.starts.get(self.path, ())
+
+    @property
+    def journeys(self) -> Sequence[Journey]:
+        """What became of each value that this file gives."""
+        return self._all.journeys.get(self.path, ())
+
+    @property
+    def replaced(self) -> Sequence[Replaced]:
+        """Values that this file puts in place of others."""
+        return self._all.replaced.get(self.path, ())
+
+    @property
+    def mistaken(self) -> Sequence[Mistaken]:
+        """Flags in this file that look as if they passed a variable."""
+        return self._all.mistaken.get(self.path, ())
+
+    @property
+    def ended(self) -> Sequence[EndedRoot]:
+        """Environments at the end of processes of this file that start no ranks."""
+        return self._all.ended.get(self.path, ())
+
+    @property
+    def jobs(self) -> Sequence[Sequence[Member]]:
+        """The jobs of the project of which several nodes are started."""
+        return self._all.jobs
+
+    def setting_at(self, place: Place, name: str) -> Setting | None:
+        """What a file says at the place of a name: its value, its comment, its channel."""
+        return self._all.settings.get((place.path, place.line, place.column, name))
+
+    def text(self, path: str) -> str:
+        """The text of a file."""
+        return self._all.project.text_of(path)
+
+    def target_of(self, path: str) -> Target:
+        """What a file is judged against."""
+        return self._all.project.target_of(path)
+
+    def level_of(self, path: str) -> str:
+        """The level that is asked for in a file."""
+        return self._all.project.level_of(path)
+
+    def steps_of(self, facts: FileFacts) -> Sequence[Sequence[Step]]:
+        """What a program does, in order."""
+        return self._all.project.steps_of(facts)
 
 
 def judged(settings: list[Setting]) -> Iterator[Setting]:

@@ -1,7 +1,7 @@
 """From the code that a rule names to the function that does the work, in one step.
 
 A rule's `code` is one name or several, each `topic.what`. The topic says what the function is called for: each file
-(`names`, `values`, `python`), each launch unit (`delivery`, `relations`, `levels`) or a node (`node`).
+(`names`, `values`, `python`), the launches of a project (`delivery`, `relations`, `levels`) or a node (`node`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from envdoctor.checks.context import FileContext, UnitContext
+from envdoctor.checks.context import FileContext, LaunchContext
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.rulebook import Rule
 
@@ -88,8 +88,8 @@ def in_file(rule: Rule, context: FileContext) -> Iterator[Finding]:
             yield from function(code)(rule, context)
 
 
-def in_unit(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Findings of one rule in one launch unit."""
+def in_launches(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """Findings of one rule about the launches of a project."""
     for code in codes_of(rule, LAUNCH_TOPICS):
         yield from function(code)(rule, context)
 

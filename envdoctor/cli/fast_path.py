@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-FLAGS = {"--hints", "--no-inline-ignores", "--docs", "--force-exclude", "--statistics"}
+FLAGS = {"--hints", "--fail-on-unknown", "--no-inline-ignores", "--docs", "--force-exclude", "--statistics"}
 """Options without a value whose answer may be kept."""
 VALUED = {"--target", "--level", "--select", "--ignore", "--exclude", "--fail-on", "--format"}
 """Those with one."""

@@ -14,17 +14,17 @@ SAMPLE = 8192
 
 
 @dataclass(slots=True)
-class Text:
+class DecodedText:
     """A file's text, and what was wrong with its bytes."""
 
     text: str
     problems: list[Problem] = field(default_factory=list)
 
 
-def decode(path: str, data: bytes) -> Text:
+def decode(path: str, data: bytes) -> DecodedText:
     """The text of a file. Bytes that are not UTF-8 are replaced and reported with their line."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Text(data.decode("utf-16", "replace").replace("\r\n", "\n").replace("\r", "\n"))
+        return DecodedText(data.decode("utf-16", "replace").replace("\r\n", "\n").replace("\r", "\n"))
     try:
         text = data.decode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
         problems: list[Problem] = []
@@ -38,7 +38,7 @@ def decode(path: str, data: bytes) -> Text:
         problems.append(Problem("holds NUL bytes; the rest was read", line_of(path, line)))
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return Text(text, problems)
+    return DecodedText(text, problems)
 
 
 def is_binary(data: bytes) -> bool:

@@ -6,7 +6,8 @@ node into facts; checks judge facts and never open a file.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 from envdoctor.core.records import dataclass, field
 
@@ -241,3 +242,11 @@ class FileFacts:
     components: list[Component] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
+    scripts: list[Any] = field(default_factory=list)
+    """The shell texts in the file, only where `readers.scripts` asks for them."""
+
+
+def exclusive(one: Iterable[Branch], other: Iterable[Branch]) -> bool:
+    """Whether two facts can never both happen: one condition, different arms."""
+    arms = {branch.id: branch.arm for branch in one}
+    return bool(arms) and any(branch.id in arms and arms[branch.id] != branch.arm for branch in other)

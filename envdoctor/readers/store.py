@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envdoctor.cache import facts as facts_cache
 from envdoctor.core.decoding import LARGEST_NOTEBOOK, decode, is_binary, line_of, refused
 from envdoctor.core.facts import FileFacts, Problem
 from envdoctor.core.internal_errors import READING
+from envdoctor.core.operations import Script
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex
 from envdoctor.core.source import Source
@@ -16,6 +18,7 @@ from envdoctor.project.files import Files
 from envdoctor.readers import registry
 from envdoctor.readers.docker_env_files import read_by_docker
 from envdoctor.readers.kinds import PYTHON, kind_of
+from envdoctor.readers.shared.embedded import ShellText
 
 HEAD = 256
 """Bytes that tell the kind of a file whose name does not."""
@@ -46,12 +49,17 @@ class FactStore:
     found: dict[str, FileFacts] = field(default_factory=dict)
     """The facts of the files that a rule may ask about."""
     _context: dict[str, FileFacts | None] = field(default_factory=dict)
+    _scripts: dict[str, Sequence[Script]] = field(default_factory=dict)
     _docker_env: frozenset[str] | None = None
+    _met: dict[str, list[ShellText]] = field(default_factory=dict)
+    """Text for shells that readers met, before anybody asked for it as scripts."""
 
     def edited(self, files: Files) -> FactStore:
         """The same for files as they would be after fixes; what was read of the others is kept."""
         found = {path: facts for path, facts in self.found.items() if path not in files.overlay}
-        return replace(self, files=files, found=found, _context={})
+        scripts = {path: known for path, known in self._scripts.items() if path not in files.overlay}
+        met = {path: texts for path, texts in self._met.items() if path not in files.overlay}
+        return replace(self, files=files, found=found, _context={}, _scripts=scripts, _met=met)
 
     def read(self, path: str) -> FileFacts | None:
         """Facts of one file; None where it is not ours to read or holds nothing that any rule asks about."""
@@ -75,6 +83,42 @@ class FactStore:
             self._context[path] = self._guarded(path, data, Triggers((b"",))) if data is not None else None
         return self._context[path]
 
+    def scripts(self, path: str) -> Sequence[Script]:
+        """The shell scripts in a file, as bodies of operations; none where it is not there or not ours to read."""
+        if path not in self._scripts:
+            self._scripts[path] = ()
+            try:
+                data = self.files.data(path, LARGEST_NOTEBOOK + 1)
+            except OSError:
+                return ()
+            with self.files.internal.guard(path, READING):
+                self._scripts[path] = self._scripts_in(path, data)
+        return self._scripts[path]
+
+    def _scripts_in(self, path: str, data: bytes) -> Sequence[Script]:
+        from envdoctor.readers.scripts import made_of, scripts_of
+
+        kind = kind_of(path, data[:HEAD], self.docs)
+        if kind is None or refused(kind, data):
+            return ()
+        met = self._met.pop(path, None)
+
+        def make(source: Source, kind: str) -> Sequence[Script]:
+            return made_of(met, kind) if met is not None else scripts_of(source, kind)
+
+        return tuple(facts_cache.scripts(Source(path, decode(path, data).text), kind, make))
+
+    def _read_noting(self, source: Source, kind: str) -> FileFacts:
+        """Facts of a file; the scripts that its reader meets are kept until somebody asks for them."""
+        if kind in PYTHON or kind == "shell":
+            return registry.read(source, kind)
+        from envdoctor.readers.scripts import noting
+
+        facts = noting(source, kind)
+        self._met[source.path] = facts.scripts
+        facts.scripts = []
+        return facts
+
     def _guarded(self, path: str, data: bytes, triggers: Triggers) -> FileFacts | None:
         """Facts of a file; where our reader fails, none of an unknown kind, so that nobody tries again."""
         with self.files.internal.guard(path, READING):
@@ -91,7 +135,7 @@ class FactStore:
             return FileFacts(path, kind, problems=[Problem(reason, line_of(path, 1))])
         decoded = decode(path, data)
         kind = "docker-env-file" if kind == "env-file" and path in self._docker_env_files() else kind
-        facts = facts_cache.read(Source(path, decoded.text), kind, registry.read)
+        facts = facts_cache.read(Source(path, decoded.text), kind, self._read_noting)
         facts.problems[:0] = decoded.problems
         self.files.decoded(path, decoded.text)
         return facts

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scanned import findings, said, write
 from support import known_catalog
 
-from envdoctor.checks.delivery.flags import flags_of, is_local, listed, names_hosts
 from envdoctor.core.facts import Launch, Place
-from envdoctor.knowledge.launchers import load_launchers
 
 EXPORTED = "#!/bin/bash\nexport NCCL_ALGO=Ring\n"
 HERE = Place("run.sh", 1, 1, 1, 2)
@@ -399,48 +395,3 @@ def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
     engine = Engine(project, known_catalog(), BOOK, [BOOK.named("not-exported")])
     assert engine.judge(["run.sh"]).findings == []
     assert [f.place.path for f in engine.judge(["env.sh"]).findings] == ["env.sh"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("ALL,A=1", ["ALL", "A=1"]), ("A='x,y',B", ["A='x,y'", "B"]), ("", []), (" NONE ", ["NONE"]),
-        ('A="1,2"', ['A="1,2"']), ("n1:8,n2:8", ["n1:8", "n2:8"]),
-    ],
-)  # fmt: skip
-def test_lists_are_cut_at_commas_outside_of_quotes(text: str, expected: list[str]) -> None:
-    assert listed(text) == expected
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_a_list(text: str) -> None:
-    kept, there = "".join("".join(listed(text)).split()), "".join(text.replace(",", "").split())
-    assert kept in there or '"' in text or "'" in text
-
-
-@given(st.lists(st.text(alphabet="-=ab$x1,:[]@", max_size=6), max_size=12))
-def test_any_words_are_flags_and_operands(words: list[str]) -> None:
-    row = load_launchers().command_of("mpirun")
-    flags = flags_of(Launch("mpirun", ("mpirun", *words), HERE, 0), row)
-    assert set(flags.opaque) <= set(words)
-    assert all(flag in " ".join(words) for flag in flags.values)
-
-
-@pytest.mark.parametrize(
-    ("text", "elsewhere"),
-    [
-        ("mpirun -H a,b x", True), ("mpirun -H a x", False), ("mpirun --host=a:2,b:2 x", True),
-        ("mpirun --hostfile h x", True), ("mpirun --hostfile one x", False), ("mpirun -np 2 x", False),
-        ("mpirun -H $HOSTS x", True), ("mpirun -H ${NODE_LIST} x", True), ("mpirun -H $HOST x", False),
-    ],
-)  # fmt: skip
-def test_hosts_that_are_named(text: str, elsewhere: bool) -> None:
-    found = launch(text, inner="x")
-    (delivery,) = [d for d in load_launchers().deliveries_of("mpirun") if d.title == "Open MPI"]
-    flags = flags_of(found, load_launchers().command_of("mpirun"))
-    assert names_hosts(flags, delivery, {"one": 1}) == elsewhere
-
-
-@pytest.mark.parametrize(("host", "local"), [("localhost", True), ("me@localhost:8", True), ("node1", False)])
-def test_local_hosts(host: str, local: bool) -> None:
-    assert is_local(host) == local

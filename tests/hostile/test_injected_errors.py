@@ -348,7 +348,7 @@ CLEANING = (":__del__", ":close")
 SHARED = (
     "core/", "cache/", "knowledge/", "project/", "engine.py", "reports/", "cli/", "readers/store.py", "readers/kinds.py",
     "readers/docker_env_files.py", "analysis/project.py", "analysis/references/", "analysis/target/",
-    "analysis/process/build.py", "analysis/python/modules.py", "checks/shared.py",
+    "analysis/process/", "analysis/python/modules.py", "analysis/python/program", "checks/shared.py",
 )  # fmt: skip
 """What all files share: where that fails, more than a file may be left undone."""
 

@@ -33,7 +33,7 @@ def test_a_check_is_called_with_what_its_topic_gives(code: str) -> None:
     check = registry.function(code)
     wanted = {
         **{topic: ["FileContext"] for topic in registry.FILE_TOPICS},
-        **{topic: ["UnitContext"] for topic in registry.LAUNCH_TOPICS},
+        **{topic: ["LaunchContext"] for topic in registry.LAUNCH_TOPICS},
         "node": [],
     }[code.partition(".")[0]]
     signature = inspect.signature(check, eval_str=False)

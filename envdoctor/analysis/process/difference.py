@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Unit
-from envdoctor.analysis.process.show import ends_of, runners_of
-from envdoctor.analysis.process.starts import Start, options, own_words
+from envdoctor.analysis.process.interpreter.state import Starter
+from envdoctor.analysis.process.results import RankStart, Walked, in_order
+from envdoctor.analysis.process.show import distinct
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
-from envdoctor.core.facts import Setting
+from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.knowledge.catalog.model import Catalog
 from envdoctor.knowledge.launchers import load_launchers
 
@@ -26,6 +25,7 @@ HEADINGS: Mapping[str, str] = {
 }  # fmt: skip
 KINDS = ("setting", "ranks", "launcher", "program", "argument")
 NOT_SHOWN = "(not shown)"
+GIVES = ("set", "default", "append")
 LONGEST = 100
 
 
@@ -46,74 +46,104 @@ class Difference(NamedTuple):
     second: str | None
 
 
-def launch(units: Sequence[Unit], path: str, line: int | None, catalog: Catalog) -> LaunchView:
+def launch(walked: Walked, facts: FileFacts | None, path: str, line: int | None, catalog: Catalog) -> LaunchView:
     """The launch of ranks in a file; in a file without one, what the whole file sets.
 
     `UserError`: nothing there starts or sets anything, or several launches do and no line says which is meant.
     """
-    unit = next((u for u in units if u.path == path), None)
-    if unit is None or not (unit.commands or unit.settings()):
+    if facts is None or not (facts.launches or facts.settings):
         raise UserError(f"{path}: starts no ranks and sets nothing that envdoctor reads")
-    ends = ends_of(unit, load_launchers(), runners_of(unit))
+    starts = [start for start in distinct(walked.starts) if start.place.path == path]
     if line is not None:
-        ends = [(i, c) for i, c in ends if c.launch.place.line <= line <= c.launch.place.end_line]
-        if not ends:
+        starts = [start for start in starts if start.place.line <= line <= start.place.end_line]
+        if not starts:
             raise UserError(f"{path}:{line}: no launch of ranks stands there (--show-launches lists them)")
-    if len({c.launch.place.line for _, c in ends}) > 1:
-        lines = ", ".join(f"{path}:{c.launch.place.line}" for _, c in ends[:10])
-        raise UserError(f"{path}: starts ranks {len(ends)} times; say which one is meant: {lines}")
-    if not ends:
-        return LaunchView(path, {"setting": _whole(unit, catalog)})
-    index, command = ends[0]
-    return LaunchView(f"{path}:{command.launch.place.line}", _parts(Start(unit, index), catalog))
+    places = list(dict.fromkeys(start.place.line for start in starts))
+    if len(places) > 1:
+        listed = ", ".join(f"{path}:{number}" for number in places[:10])
+        raise UserError(f"{path}: starts ranks {len(places)} times; say which one is meant: {listed}")
+    if not starts:
+        return LaunchView(path, {"setting": _whole(facts, catalog)})
+    return LaunchView(f"{path}:{starts[0].place.line}", _parts(starts[0], walked, catalog))
 
 
-def _whole(unit: Unit, catalog: Catalog) -> dict[str, str]:
+def _whole(facts: FileFacts, catalog: Catalog) -> dict[str, str]:
     """What a file gives that starts nothing by itself: the environment of a manifest or an image."""
     found: dict[str, list[Setting]] = {}
-    for setting in unit.settings():
-        if setting.op in environment.GIVES and setting.exported != "no":
+    for setting in facts.settings:
+        if setting.op in GIVES and setting.exported != "no":
             found.setdefault(setting.name, []).append(setting)
-    return {name: _values(name, settings, catalog) for name, settings in found.items()}
+    texts = {n: [s.value.text if s.value.kind != "unknown" else "?" for s in settings] for n, settings in found.items()}
+    return {name: _values(name, values, catalog) for name, values in texts.items()}
 
 
-def _parts(one: Start, catalog: Catalog) -> dict[str, dict[str, str]]:
+def _parts(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, dict[str, str]]:
     launchers = load_launchers()
-    chain = {
-        f"{launch.launcher} {flag}": value
-        for launch in one.chain()
-        for flag, value in options(own_words(launch)).items()
-        if flag not in launchers.sizes_of(launch.launcher)
-    }
-    program = one.path or one.program
+    given = [(starter, flag, value) for starter in one.chain for flag, value in options(own_words(starter)).items()]
+    sizes: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for starter, flag, value in given:
+        kind = sizes if flag in launchers.sizes_of(starter.name) else others
+        kind[f"{starter.name} {flag}"] = value
     return {
-        "setting": _reaching(one, catalog),
-        "ranks": one.sizes(launchers),
-        "launcher": {"chain": " > ".join(launch.launcher for launch in one.chain()), **chain},
-        "program": {"entry": program} if program else {},
+        "setting": _reaching(one, walked, catalog),
+        "ranks": sizes,
+        "launcher": {"chain": " > ".join(one.launchers), **others},
+        "program": {"entry": one.path or one.program} if one.path or one.program else {},
         "argument": dict(options(one.arguments)),
     }
 
 
-def _reaching(one: Start, catalog: Catalog) -> dict[str, str]:
-    """Variables that a launch has, from its script, from its own words, and from the program it starts."""
-    held = one.environment()
-    found = {n: [s.fact for s in h.steps if isinstance(s.fact, Setting)] for n, h in held.items() if h.exported != "no"}
-    found |= {name: [setting] for name, setting in one.given().items()}
-    for setting in one.facts.settings if one.facts is not None else ():
-        if setting.channel == "python-environ" and setting.op in environment.GIVES and not setting.guarded:
-            found.setdefault(setting.name, []).append(setting)
-    return {name: _values(name, settings, catalog) for name, settings in found.items()}
+def _reaching(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, str]:
+    """Variables that ranks have, from the launch and from the program that it starts."""
+    found = {
+        name: [
+            a.text if a.kind == "literal" else "?" for a in in_order(slot) if a.kind != "unset" and a.exported != "no"
+        ]
+        for name, slot in one.reaching().items()
+        if any(a.origins for a in slot) or catalog.variable(name) is None
+    }
+    facts = next((facts for facts in walked.files if facts.path == one.path), None)
+    for setting in facts.settings if facts is not None else ():
+        if setting.channel == "python-environ" and setting.op in GIVES and not setting.guarded:
+            found.setdefault(setting.name, []).append(setting.value.text if setting.value.kind != "unknown" else "?")
+    return {name: _values(name, values, catalog) for name, values in found.items()}
 
 
-def _values(name: str, settings: Sequence[Setting], catalog: Catalog) -> str:
+def _values(name: str, values: Sequence[str], catalog: Catalog) -> str:
     """The values that may hold, in order; several where conditions decide."""
-    texts = dict.fromkeys(s.value.text if s.value.kind != "unknown" else "?" for s in settings)
-    text = " or ".join(texts)
+    text = " or ".join(dict.fromkeys(values))
     if catalog.variable(name) is None:
         # The text is compared and never shown; equal values stay equal.
         return f"\0{text}"
     return f"\0{text}" if is_credential(name, text) else text
+
+
+def own_words(one: Starter) -> Sequence[str]:
+    """The words of a launcher without the command that it runs."""
+    end = len(one.words) - len(one.inner)
+    return one.words[1:end] if one.inner and one.words[end:] == one.inner else one.words[1:]
+
+
+def options(words: Sequence[str]) -> Mapping[str, str]:
+    """Flag -> value, as far as words tell without knowing the program; other words by their position."""
+    found: dict[str, str] = {}
+    operands = 0
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-") or word in ("-", "--"):
+            operands += 1
+            found[f"word {operands}"] = word
+            continue
+        flag, equals, value = word.partition("=")
+        if not equals and at < len(words) and not words[at].startswith("-"):
+            value = words[at]
+            at += 1
+        flag = flag.replace("_", "-")
+        found[flag] = f"{found[flag]} {value}" if flag in found else value
+    return found
 
 
 def between(one: LaunchView, other: LaunchView, catalog: Catalog) -> list[Difference]:

@@ -1,165 +1,198 @@
-"""Launch units as text: which script starts which program with what, what it sources, and which settings it gives."""
+"""Launches as text and as data: which script starts which program with what, what its ranks see, and what they do not.
+
+Printed is what the walk tells and nothing else, so that no display can contradict a rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.environment import Binding
-from envdoctor.analysis.process.model import Command, Unit
-from envdoctor.core.facts import FileFacts, Launch
-from envdoctor.knowledge.launchers import Launchers
+from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Slot
+from envdoctor.analysis.process.results import RankStart, Unfollowed, Walked, in_order
+from envdoctor.core.credentials import MASKED, is_credential
+from envdoctor.core.facts import Place
 
 LONGEST = 60
-MOST_COMMANDS = 50
+MOST_LAUNCHES = 50
+"""Launches of one file that are printed."""
 Matters = Callable[[str], object]
-Runners = Mapping[int, Command]
-Copied = Callable[[FileFacts], Mapping[str, str]]
 
 
-def _nothing(_: FileFacts) -> Mapping[str, str]:
-    return {}
+def distinct(starts: Iterable[RankStart]) -> list[RankStart]:
+    """The launches, each once: a loop that is gone through twice starts one, as does each caller of a script."""
+    found: dict[tuple[object, ...], RankStart] = {}
+    for start in starts:
+        if start.chain or not start.opaque:
+            found[start.place, start.launchers, start.program, start.callers] = start
+    return list(found.values())
 
 
-def lines(units: Sequence[Unit], launchers: Launchers, matters: Matters, copied: Copied = _nothing) -> Iterator[str]:
-    """The lines to print; `matters` says of a variable whether it is shown.
-
-    `copied` gives the files of the tree that an image holds, by their paths in it.
-    """
-    for unit in units:
-        runners = runners_of(unit)
-        ends = ends_of(unit, launchers, runners)
-        if not ends:
+def lines(walked: Walked, matters: Matters, paths: Sequence[str]) -> Iterator[str]:
+    """The lines to print for some files; `matters` says of a variable whether it is shown."""
+    by_path: dict[str, list[RankStart]] = {}
+    for start in distinct(walked.starts):
+        by_path.setdefault(start.place.path, []).append(start)
+    for path in paths:
+        starts = sorted(by_path.get(path, ()), key=lambda s: (s.place.line, s.place.column))
+        if not starts:
             continue
-        yield unit.path
-        yield from _about(unit)
-        held = copied(unit.facts)
-        for index, command in ends[:MOST_COMMANDS]:
-            yield from _command(unit, index, command, matters, runners, held)
-        if len(ends) > MOST_COMMANDS:
-            yield f"  and {len(ends) - MOST_COMMANDS} further launches"
+        yield path
+        yield from _about(path, walked)
+        for start in starts[:MOST_LAUNCHES]:
+            yield from _launch(start, matters)
+        if len(starts) > MOST_LAUNCHES:
+            yield f"  and {len(starts) - MOST_LAUNCHES} further launches"
         yield ""
 
 
-def ends_of(unit: Unit, launchers: Launchers, runners: Runners) -> list[tuple[int, Command]]:
-    """The innermost commands of the launches of ranks, with their indexes in the unit."""
-    ran = {runner.at for runner in runners.values()}
-    return [(i, c) for i, c in enumerate(unit.commands) if c.at not in ran and _is_end(c, unit, launchers, runners)]
-
-
-def _is_end(command: Command, unit: Unit, launchers: Launchers, runners: Runners) -> bool:
-    """A command inside which there is no other one, where ranks are started by it or by what carries it."""
-    if any(command.at < other.at < command.end for other in unit.commands):
-        return False
-    chain = (*carriers_of(unit, command, runners), command)
-    return any(launchers.starts_ranks(one.launch.launcher) for one in chain)
-
-
-def carriers_of(unit: Unit, command: Command, runners: Runners) -> list[Command]:
-    """The commands that carry one, outermost first; text that is written to a file is carried by what runs the file."""
-    around = {id(launch) for launch in command.around}
-    found = [other for other in unit.commands if id(other.launch) in around] if around else []
-    runner = runners.get(command.at)
-    return [*carriers_of(unit, runner, runners), runner, *found] if runner is not None else found
-
-
-def runners_of(unit: Unit) -> dict[int, Command]:
-    """What runs the file that a command is written into, where the script does that further down, by `Command.at`:
-    `cat > worker.sh <<EOF` and then `torchrun --no-python bash worker.sh`."""
-    written = [command for command in unit.commands if unit.steps[command.at].scope.kind == "file"]
-    if not written:
-        return {}
-    there = [
-        command for command in unit.commands if unit.steps[command.at].scope.kind != "file" and command.launch.inner
-    ]
-    files = {unit.steps[command.at].scope.name for command in written}
-    names = {file: {_base(file)} - {""} for file in files}
-    for setting in unit.settings():
-        for file in (f"${setting.name}", f"${{{setting.name}}}"):
-            if file in names and setting.value.text:
-                names[file].add(_base(setting.value.text))
-    runs = {file: [c for c in there if _base(c.launch.inner[0]) in names[file]] for file in files}
-    found: dict[int, Command] = {}
-    for command in written:
-        later = [runner for runner in runs[unit.steps[command.at].scope.name] if runner.at > command.at]
-        if later:
-            found[command.at] = later[0]
-    return found
-
-
-def _base(path: str) -> str:
-    return path.strip("\"'").rsplit("/", 1)[-1]
-
-
-def _about(unit: Unit) -> Iterator[str]:
-    if unit.batch:
-        yield f"  batch system: {', '.join(unit.batch)}"
-    sourced = dict.fromkeys(step.path for step in unit.steps if step.through)
-    if sourced:
+def _about(path: str, walked: Walked) -> Iterator[str]:
+    if sourced := walked.sourced.get(path):
         yield f"  sources: {', '.join(sourced)}"
-    if unit.unresolved:
-        names = dict.fromkeys(f"{_short(i.target)} (line {i.place.line})" for i in unit.unresolved)
-        yield f"  not found in the tree: {', '.join(names)}"
+    if missing := walked.missing.get(path):
+        yield f"  not found in the tree: {', '.join(f'{_short(text)} (line {line})' for text, line in missing)}"
 
 
-def _command(
-    unit: Unit, index: int, command: Command, matters: Matters, runners: Runners, copied: Mapping[str, str]
-) -> Iterator[str]:
-    carriers = carriers_of(unit, command, runners)
-    unknown = command.launch.launcher.startswith("$")
-    chain = " > ".join(one.launch.launcher for one in (carriers if unknown else [*carriers, command]))
-    program = command.launch.launcher if unknown else _started(unit, index, command, copied)
-    yield f"  {command.launch.place.line}: {chain or '?'}" + (f" -> {program}" if program else "")
-    runner = runners.get(command.at)
-    for part in (command,) if runner is None else (runner, command):
-        yield from _held(unit, part, matters)
-    for other in (*carriers, command):
-        for setting in other.given:
-            if matters(setting.name):
-                value = f"={_short(setting.value.text)}" if setting.op != "pass" else ""
-                yield f"      {setting.name}{value} (with {other.launch.launcher})"
+def _launch(start: RankStart, matters: Matters) -> Iterator[str]:
+    own = [one.name for one in start.chain if one.place.path == start.place.path]
+    chain = " > ".join(own or start.launchers) or "?"
+    yield f"  {start.place.line}: {chain}" + (f" -> {_program(start)}" if _program(start) else "")
+    if start.callers:
+        yield f"      started by {' > '.join(f'{place.path}:{place.line}' for place in start.callers)}"
+    for name in sorted(start.visible):
+        slot = _there(start.slot(name))
+        if slot and matters(name):
+            yield f"      {name}={_values(name, slot)} ({_origin(slot, start.place.path)}){_perhaps(start.slot(name))}"
+    for name, alternative, loss in _gone(start):
+        if matters(name):
+            where = _place(alternative.origins[0].place, start.place.path)
+            yield f"      - {name}={_value(name, alternative)} ({where}) does not arrive: {loss.said or loss.what}"
 
 
-def _held(unit: Unit, command: Command, matters: Matters) -> Iterator[str]:
-    there = unit.steps[command.at]
-    for name, entry in environment.at(unit.steps, command.at, there.scope, there.branch).items():
-        if matters(name) and entry.exported != "no":
-            yield f"      {_setting(name, entry, unit)}"
-
-
-def _started(unit: Unit, index: int, command: Command, copied: Mapping[str, str]) -> str:
-    """What a command starts: a file of the tree, or the program as it is written, and what is known of where it is."""
-    if index in unit.started:
-        return unit.started[index]
-    program = _program(command.launch)
-    if program in copied:
-        return f"{copied[program]} ({program} in the image)"
-    if not program or ("/" not in program and not program.endswith((".py", ".sh"))):
+def _program(start: RankStart) -> str:
+    """The file of the tree, or the program as it is written, and what is known of where it is."""
+    if start.path:
+        return f"{start.path} ({start.program} in the image)" if start.program.startswith("/") else start.path
+    program = start.program
+    if not program or program.startswith("-") or ("/" not in program and not program.endswith((".py", ".sh"))):
         return program
-    if any(step.scope.kind == "file" and _base(step.scope.name) == _base(program) for step in unit.steps):
-        return f"{_short(program)} (written by this script)"
     computed = any(mark in program for mark in "$`{*")
     return f"{_short(program)} ({'its place is not known' if computed else 'not found in the tree'})"
 
 
-def _program(launch: Launch) -> str:
-    """The program or module that a launch starts, as it is written; empty where it cannot be told."""
-    words = launch.inner
-    if words[:1] == ("-m",):
-        return " ".join(words[:2])
-    first = words[0] if words else ""
-    return "" if first.startswith("-") or any(char in first for char in "\n;") else first
+def _there(slot: Slot) -> Slot:
+    return in_order(tuple(a for a in slot if a.kind != "unset" and a.exported != "no"))
 
 
-def _setting(name: str, held: Binding, unit: Unit) -> str:
-    setting = held.last
-    place = setting.place
-    where = f"line {place.line}" if place.path == unit.path else f"{place.path}:{place.line}"
-    value = _short(setting.value.text) if setting.value.kind != "unknown" else "?"
-    several = f", one of {len(held.steps)} that may hold" if len(held.steps) > 1 else ""
-    return f"{name}={value} ({where}{several})"
+def _gone(start: RankStart) -> Iterator[tuple[str, Alternative, Loss]]:
+    """What a launch does not get, each name once."""
+    for name in sorted(start.lost):
+        if not _there(start.slot(name)):
+            alternative, loss = start.lost[name][-1]
+            if alternative.origins:
+                yield name, alternative, loss
+
+
+def _values(name: str, slot: Slot) -> str:
+    return " or ".join(dict.fromkeys(_value(name, alternative) for alternative in slot))
+
+
+def _value(name: str, alternative: Alternative) -> str:
+    if alternative.kind == "unknown":
+        return _short(alternative.text) or "?"
+    return MASKED if is_credential(name, alternative.text) else _short(alternative.text)
+
+
+def _origin(slot: Slot, path: str) -> str:
+    places = dict.fromkeys(_place(o.place, path) for a in slot for o in a.origins[:1])
+    if places:
+        return " or ".join(places)
+    return "from outside" if any(a.text.startswith("$") for a in slot) else "set by the launcher"
+
+
+def _place(place: Place, path: str) -> str:
+    return f"line {place.line}" if place.path == path else f"{place.path}:{place.line}"
+
+
+def _perhaps(slot: Slot) -> str:
+    sure = all(a.kind != "unset" and a.exported == "yes" for a in slot)
+    return "" if sure else ", perhaps"
 
 
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+# What was followed, and what was not
+
+
+def followed(walked: Walked, paths: Collection[str]) -> list[Place]:
+    """The launches in some files that were followed to their ranks, each place once."""
+    found = (start.place for start in walked.starts if not start.opaque and not start.hint)
+    return [place for place in dict.fromkeys(found) if place.path in paths]
+
+
+def not_followed(walked: Walked, paths: Collection[str]) -> list[Unfollowed]:
+    """The launches in some files that were not, each place once."""
+    there = set(followed(walked, paths))
+    found: dict[Place, Unfollowed] = {}
+    for one in walked.unfollowed:
+        if one.place not in there and one.place.path in paths:
+            found.setdefault(one.place, one)
+    return list(found.values())
+
+
+def coverage(walked: Walked, paths: Collection[str]) -> dict[str, Any]:
+    """How many launches there are in some files, and how many of them were followed to the ranks."""
+    missed = not_followed(walked, paths)
+    why: dict[str, int] = {}
+    for one in missed:
+        why[one.why] = why.get(one.why, 0) + 1
+    count = len(followed(walked, paths))
+    return {"found": count + len(missed), "followed": count, "not_followed": dict(sorted(why.items()))}
+
+
+def unknown_lines(walked: Walked, paths: Collection[str]) -> Iterator[str]:
+    """The launches in some files that were not followed, and why."""
+    for one in not_followed(walked, paths):
+        what = f": {_short(one.what)}" if one.what else ""
+        yield f"{one.place.path}:{one.place.line}: {' > '.join(one.chain) or '?'}: {one.why}{what}"
+    for bound in walked.bounded if paths else ():
+        yield f"{bound}: not followed further"
+
+
+def as_json(walked: Walked, matters: Matters, paths: Collection[str]) -> dict[str, Any]:
+    """The launches in some files as data."""
+    return {
+        "version": 1,
+        "launches": [_json(s, matters) for s in distinct(walked.starts) if s.place.path in paths],
+        "coverage": coverage(walked, paths),
+        "unknown": [
+            {"path": one.place.path, "line": one.place.line, "chain": list(one.chain), "why": one.why, "what": one.what}
+            for one in not_followed(walked, paths)
+        ],
+    }
+
+
+def _json(start: RankStart, matters: Matters) -> dict[str, Any]:
+    seen = [(name, _there(start.slot(name))) for name in sorted(start.visible) if matters(name)]
+    return {
+        "path": start.place.path, "line": start.place.line, "chain": list(start.launchers), "program": _program(start),
+        "callers": [{"path": place.path, "line": place.line} for place in start.callers],
+        "settings": [_seen(name, slot, start.slot(name)) for name, slot in seen if slot],
+        "lost": [
+            {**_seen(name, (alternative,), (alternative,)), "edge": loss.kind, "why": loss.said or loss.what}
+            for name, alternative, loss in _gone(start) if matters(name)
+        ],
+    }  # fmt: skip
+
+
+def _seen(name: str, slot: Slot, whole: Slot) -> dict[str, Any]:
+    origins = [o for a in slot for o in a.origins[:1]]
+    return {
+        "variable": name,
+        "values": list(dict.fromkeys(_value(name, a) if a.kind == "literal" else None for a in slot)),
+        "sure": not _perhaps(whole),
+        "from": [{"path": o.place.path, "line": o.place.line} for o in origins],
+    }

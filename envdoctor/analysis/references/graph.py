@@ -27,6 +27,8 @@ MOST_STEPS = 2
 """A batch script that starts a launch script that starts a program."""
 _WORD = regex(rb"[\w./${}@+-]*\.(?:sh|bash|slurm|sbatch|sub|job|csh|fish|py|env)\b")
 DOCUMENTS = (".md", ".rst", ".txt")
+STARTING = (*SCRIPTS, "dockerfile", "yaml", "ini", "toml", "terraform")
+"""Kinds of files that start scripts by their names."""
 
 
 @dataclass(slots=True)
@@ -39,10 +41,11 @@ class References:
     _folders: dict[str, bool] = field(default_factory=dict)
     _named: dict[str, list[str]] | None = None
     _namers: dict[str, list[str]] = field(default_factory=dict)
+    _starters: dict[str, list[str]] | None = None
 
     def edited(self, files: Files, facts: FactStore) -> References:
         """The same for files as they would be after fixes, which keep what they name."""
-        return replace(self, files=files, facts=facts)
+        return replace(self, files=files, facts=facts, _starters=None)
 
     # What a written path means
 
@@ -136,6 +139,24 @@ class References:
         """The scripts that name a file."""
         self._look_at_scripts()
         return self._namers.get(path, [])
+
+    def starters(self, path: str) -> list[str]:
+        """The files, other than programs in Python, that name a script or a program: they may start it."""
+        if self._starters is None:
+            self._starters = {}
+            by_name = self._by_name()
+            for other in self.files.paths():
+                if kind_of(other) in STARTING:
+                    words = _words(self.files.small(other) or b"")
+                    for named in dict.fromkeys(p for word in words for p in _meant(word, other, by_name) if p != other):
+                        self._starters.setdefault(named, []).append(other)
+        return self._starters.get(path, [])
+
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.files.paths():
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
 
     def around(self, path: str) -> list[list[str]]:
         """The files that start or source `path` and those that it names itself, then those that start these."""

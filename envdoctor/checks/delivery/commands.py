@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.analysis.process.model import Unit
-from envdoctor.checks.context import UnitContext
+from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.findings import finding
-from envdoctor.core.facts import Launch, Place
+from envdoctor.core.facts import FileFacts, Launch, Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
@@ -20,35 +19,41 @@ _REJECTS = regex(r"\bMI3(?:00X|08X|25X|50X?|55X?)\b|\bgfx950\b", re.I)
 _ACCEPTS = regex(r"\bMI(?:2\d\d\w?|300A)\b|\bgfx90a\b", re.I)
 _LATE_DIRECTIVE = regex(r"^#SBATCH[ \t]+[^\n]*--export\b[^\n]*", re.M)
 _HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
+CLOCKS = ("rocm-smi", "amd-smi")
+FETCH = "git clone"
+BUILD = "cmake"
 ABOVE = 4
 """Lines above a command whose comments are taken to speak of it."""
 
 
-def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Commands of a unit that are misread by whoever wrote them."""
-    fetched: Launch | None = None
-    for command in context.unit.commands:
-        launch = command.launch
-        if launch.launcher in ("rocm-smi", "amd-smi"):
-            yield from _clock_cap(rule, launch, context)
-        elif launch.launcher == "git clone":
-            fetched = launch
-        elif launch.launcher == "cmake" and fetched is not None and _is_rccl(fetched):
-            yield from _no_build_type(rule, launch, fetched, context.unit)
-    yield from _late_directive(rule, context.unit)
+def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """Commands of a file that are misread by whoever wrote them."""
+    for facts in context.facts:
+        text = context.text(facts.path) if facts.launches or "#SBATCH" in context.text(facts.path) else ""
+        fetched: Launch | None = None
+        for launch in facts.launches:
+            if launch.launcher in CLOCKS:
+                yield from _clock_cap(rule, launch, text, context)
+            elif launch.launcher == FETCH:
+                fetched = launch
+            elif launch.launcher == BUILD and fetched is not None and _is_rccl(fetched):
+                yield from _no_build_type(rule, launch, fetched, text)
+        if facts.kind == "shell":
+            yield from _late_directive(rule, facts, text)
 
 
-def _clock_cap(rule: Rule, launch: Launch, context: UnitContext) -> Iterator[Finding]:
+def _clock_cap(rule: Rule, launch: Launch, text: str, context: LaunchContext) -> Iterator[Finding]:
     """`rocm-smi --setperfdeterminism 1900`: a cap on the clock, of which results know nothing."""
     words = [word.partition("=")[0] for word in launch.words]
     if "--setperfdeterminism" not in words and not ("set" in words and "--perf-determinism" in words):
         return
-    text = context.unit.text
     wanted = _REPEATABLE.search(
         _around(text, launch.place).replace("setperfdeterminism", "").replace("perf-determinism", "")
     )
     device = _REJECTS.search(text) if not _ACCEPTS.search(text) else None
-    rejected = device[0] if device else next((gpu for gpu in context.target.gpus if gpu == "gfx950"), "")
+    rejected = (
+        device[0] if device else next((gpu for gpu in context.target_of(launch.place.path).gpus if gpu == "gfx950"), "")
+    )
     evidence = ("ROCm/rocm-systems#9398",)
     if wanted:
         message = "this caps the clock; it makes no result deterministic" + (
@@ -78,7 +83,7 @@ def _is_rccl(launch: Launch) -> bool:
     return any(re.search(r"(?:^|[/:])rccl(?:\.git)?/?$", word, re.I) for word in launch.words)
 
 
-def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> Iterator[Finding]:
+def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, text: str) -> Iterator[Finding]:
     """RCCL's CMakeLists gives no build type, so that plain cmake builds without optimisation."""
     words = launch.words[1:]
     debug = next((word for word in words if re.match(r"-D\s*CMAKE_BUILD_TYPE(?::\w+)?=Debug$", word)), "")
@@ -91,7 +96,7 @@ def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> I
         return
     if any(re.match(r"-D\s*CMAKE_BUILD_TYPE|--preset|-D\s*CMAKE_(?:CXX|HIP)_FLAGS", word) for word in words):
         return
-    if any(word.startswith("$") or "[@]" in word for word in words) or "CMAKE_BUILD_TYPE" in unit.text:
+    if any(word.startswith("$") or "[@]" in word for word in words) or "CMAKE_BUILD_TYPE" in text:
         return
     message = "RCCL has no default build type: built like this it is not optimised, and nothing reports it at run time"
     yield finding(rule, launch.place, message, related=(Related(fetched.place, "fetched here"),),
@@ -99,14 +104,15 @@ def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, unit: Unit) -> I
                   evidence=("ROCm/rccl@0cbce2a7:CMakeLists.txt", "ROCm/rccl@0cbce2a7:install.sh"))  # fmt: skip
 
 
-def _late_directive(rule: Rule, unit: Unit) -> Iterator[Finding]:
+def _late_directive(rule: Rule, facts: FileFacts, text: str) -> Iterator[Finding]:
     """`#SBATCH --export` behind the first command: a comment."""
-    if "slurm" not in unit.batch or "<<" in unit.text:
+    head = _HEAD.match(text)
+    end = head.end() if head else 0
+    if "#SBATCH" not in text[:end] or "<<" in text:
         return
-    head = _HEAD.match(unit.text)
-    for match in _LATE_DIRECTIVE.finditer(unit.text, head.end() if head else 0):
-        line = unit.text.count("\n", 0, match.start()) + 1
-        place = Place(unit.path, line, 1, line, len(match[0]) + 1)
+    for match in _LATE_DIRECTIVE.finditer(text, end):
+        line = text.count("\n", 0, match.start()) + 1
+        place = Place(facts.path, line, 1, line, len(match[0]) + 1)
         message = "sbatch reads directives up to the first command only: behind it this line is a comment"
         yield finding(rule, place, message, help="move it above the first command",
                       evidence=("measured with Slurm 22.05.8",))  # fmt: skip

@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
-from envdoctor.checks.context import UnitContext
+from collections.abc import Iterable
+
+from envdoctor.analysis.process.interpreter.slots import ValueOrigin
+from envdoctor.analysis.process.journeys import Journey
+from envdoctor.analysis.process.results import RankStart
+from envdoctor.checks.context import LaunchContext
+from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.knowledge.catalog.model import Variable
 
+GIVES = ("set", "default", "append")
+PRINTS = ("echo", "printf")
 
-def judged(name: str, context: UnitContext) -> Variable | None:
+
+def judged(name: str, context: LaunchContext, path: str) -> Variable | None:
     """The variable, where something reads it here and so its delivery matters; other faults of a name come first."""
     variable = context.catalog.variable(name)
     if variable is None or variable.status not in ("real", "deprecated") or not variable.readings:
         return None
-    platform = context.target.platform
+    platform = context.target_of(path).platform
     if variable.platform not in ("both", "cuda", "rocm") or variable.retired(context.catalog):
         return None
     return variable if platform is None or variable.platform in ("both", platform) else None
+
+
+def setting_of(origin: ValueOrigin, context: LaunchContext) -> Setting | None:
+    """What the file says at an origin: its value, its comment, its channel."""
+    return context.setting_at(origin.place, origin.name)
+
+
+def is_plain(journey: Journey, context: LaunchContext) -> bool:
+    """Whether a value was plainly meant for ranks: real for the target, not empty, and no default."""
+    origin, value = journey.origin, journey.value
+    if origin.default or (value.kind == "literal" and not value.text):
+        return False
+    return judged(origin.name, context, origin.place.path) is not None
+
+
+def is_used(name: str, starts: Iterable[RankStart], origin: ValueOrigin, context: LaunchContext) -> bool:
+    """Whether a script on the way does something with a variable itself: it may hand it on in its own way."""
+    paths = {origin.place.path}
+    for start in starts:
+        paths |= {start.place.path, start.root.path, *(place.path for place in start.callers)}
+    return any(facts is not None and _uses(name, facts) for facts in map(context.files.get, paths))
+
+
+def _uses(name: str, facts: FileFacts) -> bool:
+    if any(use.name == name for use in facts.uses):
+        return True
+    if any(setting.name != name and name in setting.value.references for setting in facts.settings):
+        return True
+    plain, braced = f"${name}", f"${{{name}"
+    return any(plain in word or braced in word for launch in facts.launches for word in launch.words)
+
+
+def sets_itself(name: str, start: RankStart, context: LaunchContext) -> bool:
+    """Whether the program that is started gives a variable by itself."""
+    facts = context.files.get(start.path) if start.path else None
+    return facts is not None and any(s.name == name and s.op in GIVES for s in facts.settings)

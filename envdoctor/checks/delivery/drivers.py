@@ -1,42 +1,36 @@
-"""ED302 around programs that start others: Ray drivers, children with an environment of their own, compose files."""
+"""ED302 around programs that start others: Ray drivers, compose files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Command, Unit
-from envdoctor.analysis.process.starts import Start
+from envdoctor.analysis.process.results import RankStart
+from envdoctor.analysis.python.programs import holds
 from envdoctor.analysis.references.paths import folder
-from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import GIVES, judged
 from envdoctor.checks.findings import finding, place_of
-from envdoctor.core.facts import Call, FileFacts, Setting
+from envdoctor.core.facts import Call, FileFacts, Launch, Place, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.rulebook import Rule
 
 MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 RAY = ("measured with Ray 2.60.0 (attach to a ray start head)",)
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-CHILDREN = ("subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output")
-Caller = Callable[[Command, UnitContext], dict[str, Setting]]
-"""What a caller has exported where it starts a command."""
 
 
-def faults(rule: Rule, context: UnitContext, caller: Caller) -> Iterator[Finding]:
+def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings of a program or script that those it starts do not get."""
-    if context.unit.facts.kind == "python":
-        yield from _driver_only(rule, context)
-        yield from _own_environment(rule, context)
-    elif context.unit.facts.kind == "shell":
-        for index, command in enumerate(context.unit.commands[:200]):
-            yield from _to_driver(rule, index, command, context, caller)
-            yield from _to_compose(rule, command, context, caller)
+    for facts in context.facts:
+        if facts.kind == "python":
+            yield from _driver_only(rule, facts, context)
+        elif facts.kind == "shell":
+            yield from _to_compose(rule, facts, context)
+    yield from _to_driver(rule, context)
 
 
-def _driver_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def _driver_only(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """`os.environ` of a driver that attaches to a running Ray cluster: workers have what `ray start` had."""
-    facts = context.unit.facts
     attach = next((call for call in facts.calls if call.name == "ray.init" and _attaches(call)), None)
     if attach is None:
         return
@@ -45,12 +39,17 @@ def _driver_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
         return
     remote = {d.name for d in facts.definitions if any(x.startswith("ray.remote") for x in d.decorators)}
     for setting in facts.settings:
-        if setting.channel != "python-environ" or setting.op not in environment.GIVES or setting.guarded:
+        if setting.channel != "python-environ" or setting.op not in GIVES or setting.guarded:
             continue
         in_worker = any(setting.scope.name == name or setting.scope.name.startswith(name + ".") for name in remote)
-        if in_worker or setting.name in given or setting.name in MASKS or judged(setting.name, context) is None:
+        if (
+            in_worker
+            or setting.name in given
+            or setting.name in MASKS
+            or judged(setting.name, context, facts.path) is None
+        ):
             continue
-        if _set_elsewhere(setting.name, context):
+        if _set_elsewhere(setting.name, facts.path, context):
             continue
         message = f"{setting.name} is set in the driver, which attaches to a running cluster: no worker gets it"
         yield finding(
@@ -68,11 +67,11 @@ def _attaches(call: Call) -> bool:
     return isinstance(text, str) and text not in ("", "local")
 
 
-def _set_elsewhere(name: str, context: UnitContext) -> bool:
+def _set_elsewhere(name: str, path: str, context: LaunchContext) -> bool:
     """Another file of the project gives the variable: a worker module, or the script that starts Ray on each node."""
     return any(
-        s.name == name and s.op in environment.GIVES
-        for unit in context.units if unit is not context.unit for s in unit.facts.settings
+        s.name == name and s.op in GIVES
+        for other in context.files.values() if other.path != path for s in other.settings
     )  # fmt: skip
 
 
@@ -85,87 +84,72 @@ def _attach_of(facts: FileFacts) -> Call | None:
     return next((call for call in facts.calls if call.name == "ray.init" and _attaches(call)), None)
 
 
-def _to_driver(rule: Rule, index: int, command: Command, context: UnitContext, caller: Caller) -> Iterator[Finding]:
+def _to_driver(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """A script exports for a driver whose workers run elsewhere, with what `ray start` had."""
-    unit = context.unit
-    entry = Start(unit, index).facts
-    if entry is None or entry.kind != "python" or any(c.launch.launcher == "ray start" for c in unit.commands):
-        return
-    attach = _attach_of(entry)
-    for name, setting in caller(command, context).items() if attach is not None else ():
-        if attach is None or name in MASKS or judged(name, context) is None or _set_elsewhere(name, context):
+    said: set[tuple[Place, str]] = set()
+    for start in context.starts:
+        entry = context.files.get(start.path) if start.path else None
+        attach = _attach_of(entry) if entry is not None and entry.kind == "python" else None
+        if attach is None or _starts_cluster(start, context):
             continue
-        message = f"{name} reaches the driver alone: it attaches to a running cluster, whose workers do not get it"
-        related = (Related(command.launch.place, "starts the driver", name), Related(attach.place, "attaches", name))
-        yield finding(rule, place_of(setting), message, name, related=related, evidence=RAY,
-                      help=f"export it before ray start on every node, or name {name} in runtime_env")  # fmt: skip
-
-
-def _to_compose(rule: Rule, command: Command, context: UnitContext, caller: Caller) -> Iterator[Finding]:
-    """`docker compose up`: a service has what its file names, and the shell only fills in what the file asks for."""
-    words = command.launch.words
-    if not command.launch.launcher.endswith(" up") or words[0].rsplit("/", 1)[-1] not in _COMPOSERS:
-        return
-    files = _compose_files(words, context)
-    if not files or any(i.kind == "env-file" for unit in files for i in unit.facts.inclusions):
-        return
-    if not any(context.launchers.starts_ranks(c.launch.launcher) for unit in files for c in unit.commands):
-        return
-    for name, setting in caller(command, context).items():
-        if judged(name, context) is not None and not any(name in unit.text for unit in files):
-            message = f"{name} does not reach the services: {files[0].path} does not name it"
-            related = (Related(command.launch.place, "started here", name),)
-            yield finding(rule, place_of(setting), message, name, related=related,
-                          help=f"environment: - {name}")  # fmt: skip
-
-
-_COMPOSERS = ("docker", "docker-compose", "podman", "podman-compose")
-
-
-def _compose_files(words: tuple[str, ...], context: UnitContext) -> list[Unit]:
-    """The units of the compose files that a command reads, where all of them are in the scan."""
-    home = folder(context.unit.path)
-    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-f", "--file")]
-    named += [word.partition("=")[2] for word in words if word.startswith("--file=")]
-    prefix = f"{home}/" if home else ""
-    by_path = {unit.path: unit for unit in context.units}
-    if named:
-        found = [by_path.get(prefix + name.removeprefix("./")) for name in named]
-        return [unit for unit in found if unit is not None] if None not in found else []
-    return [by_path[prefix + name] for name in COMPOSE_FILES if prefix + name in by_path][:1]
-
-
-def _own_environment(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """`subprocess.run(..., env={...})` without os.environ in it: the child has that and nothing else."""
-    unit = context.unit
-    for call in unit.facts.calls:
-        given = next((a for a in call.arguments if a.keyword == "env"), None)
-        if call.name not in CHILDREN or given is None or not given.text.startswith("{") or "environ" in given.text:
-            continue
-        if "**" in given.text or not _starts_ranks(call, context):
-            continue
-        for name, setting in _written_before(call, unit).items():
-            if f'"{name}"' in given.text or f"'{name}'" in given.text or judged(name, context) is None:
+        for name, slot in start.reaching().items():
+            place = next((o.place for a in slot for o in a.origins), None)
+            if place is None or name in MASKS or judged(name, context, place.path) is None or (place, name) in said:
                 continue
-            message = f"{name} is set here, and {call.name} starts the ranks with an environment that leaves it out"
-            related = (Related(given.place or call.place, "an environment of its own", name),)
-            yield finding(rule, place_of(setting), message, name, related=related,
-                          help="env={**os.environ, ...}")  # fmt: skip
+            if _set_elsewhere(name, place.path, context):
+                continue
+            said.add((place, name))
+            message = f"{name} reaches the driver alone: it attaches to a running cluster, whose workers do not get it"
+            related = (Related(start.place, "starts the driver", name), Related(attach.place, "attaches", name))
+            yield finding(rule, place, message, name, related=related, evidence=RAY,
+                          help=f"export it before ray start on every node, or name {name} in runtime_env")  # fmt: skip
 
 
-def _starts_ranks(call: Call, context: UnitContext) -> bool:
-    statement = call.order >> 10
+def _starts_cluster(start: RankStart, context: LaunchContext) -> bool:
+    """Whether the scripts on the way start the cluster too."""
+    paths = {start.place.path, start.root.path, *(place.path for place in start.callers)}
+    files = (context.files.get(path) for path in paths)
     return any(
-        launch.order >> 10 == statement and context.launchers.starts_ranks(launch.launcher)
-        for launch in context.unit.facts.launches
+        context.launchers.begins_cluster(launch.launcher) for facts in files if facts for launch in facts.launches
     )
 
 
-def _written_before(call: Call, unit: Unit) -> dict[str, Setting]:
-    """What the program has written into its environment before a call, in the same function or outside of all."""
+def _to_compose(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
+    """`docker compose up`: a service has what its file names, and the shell only fills in what the file asks for."""
+    for launch in facts.launches:
+        words = launch.words
+        if not context.launchers.starts_services(launch.launcher):
+            continue
+        files = _compose_files(words, facts.path, context)
+        if not files or any(i.kind == "env-file" for file in files for i in file.inclusions):
+            continue
+        if not any(context.launchers.starts_ranks(one.launcher) for file in files for one in file.launches):
+            continue
+        texts = [context.text(file.path) for file in files]
+        for name, setting in _exported_before(launch, facts).items():
+            if judged(name, context, facts.path) is not None and not any(name in text for text in texts):
+                message = f"{name} does not reach the services: {files[0].path} does not name it"
+                related = (Related(launch.place, "started here", name),)
+                yield finding(rule, place_of(setting), message, name, related=related,
+                              help=f"environment: - {name}")  # fmt: skip
+
+
+def _exported_before(launch: Launch, facts: FileFacts) -> dict[str, Setting]:
+    """What a script has exported where it starts a command."""
     return {
-        s.name: s
-        for s in unit.facts.settings
-        if s.channel == "python-environ" and s.op in environment.GIVES and not s.guarded and s.order < call.order
-        and (s.scope == call.scope or s.scope.kind == "process") and environment.holds(s.branch, call.branch)
+        s.name: s for s in facts.settings
+        if s.order < launch.order and s.channel == "shell" and s.exported == "yes" and s.op in GIVES
+        and (s.scope == launch.scope or s.scope.kind == "process") and holds(s.branch, launch.branch)
     }  # fmt: skip
+
+
+def _compose_files(words: tuple[str, ...], path: str, context: LaunchContext) -> list[FileFacts]:
+    """The compose files that a command reads, where all of them are in the scan."""
+    home = folder(path)
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-f", "--file")]
+    named += [word.partition("=")[2] for word in words if word.startswith("--file=")]
+    prefix = f"{home}/" if home else ""
+    if named:
+        found = [context.files.get(prefix + name.removeprefix("./")) for name in named]
+        return [facts for facts in found if facts is not None] if None not in found else []
+    return [context.files[prefix + name] for name in COMPOSE_FILES if prefix + name in context.files][:1]

@@ -1,226 +1,127 @@
-"""ED301: assigned in a shell, and never exported to the launch that follows."""
+"""ED301: assigned in a shell, and never exported to the launch that follows; or exported in a shell that has ended."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Command, Step, Unit
-from envdoctor.analysis.process.starts import runs, starts
-from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import judged
+from envdoctor.analysis.process.interpreter.slots import Loss
+from envdoctor.analysis.process.journeys import Journey
+from envdoctor.analysis.process.results import RankStart
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import is_plain, is_used, judged, setting_of
 from envdoctor.checks.findings import finding, place_of
-from envdoctor.checks.relations.lines import HARMLESS, commands_in
-from envdoctor.core.branches import exclusive
-from envdoctor.core.facts import Inclusion, Launch, Setting, Use
+from envdoctor.core.facts import FileFacts, Place, Setting
 from envdoctor.core.findings import Edit, Finding, Fix, Related
-from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
-_JOB = regex(r".*(?:/step at line|, line) ")
-"""The part of the name of a scope that steps of one job, or lines of one recipe, share."""
-SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
+ENDED = ("subshell", "pipe", "function", "script", "step", "recipe", "cell")
+"""Edges at which the shell that had a value came to its end."""
 
 
-def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """Bare assignments, and exports that end with their shell, that no launch sees although one follows."""
-    unit = context.unit
-    for at, step in enumerate(unit.steps):
-        fact = step.fact
-        if not isinstance(fact, Setting) or not _of_shell(fact, unit) or judged(fact.name, context) is None:
+def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """Values that no launch sees although one follows, and that no launcher is to blame for."""
+    for journey in context.journeys:
+        if journey.reached or not is_plain(journey, context):
             continue
-        if fact.op == "export" and _is_spaced(unit, fact) and (command := _follows(unit, at, step, context)):
-            yield _spaced(rule, fact, command.launch)
-        elif fact.op == "set" and fact.exported == "no":
-            yield from _bare(rule, at, step, fact, context)
-        elif fact.op == "set" and fact.exported == "yes":
-            yield from _short_lived(rule, at, step, fact, context)
-    yield from _run_not_sourced(rule, context)
+        lost = [(start, loss) for start, loss in journey.lost if loss.kind in ("not-exported", *ENDED)]
+        if lost and not is_used(journey.name, [start for start, _ in lost], journey.origin, context):
+            yield _finding(rule, journey, lost, context)
+    yield from _spaced(rule, context)
+    yield from _cells(rule, context)
 
 
-def _bare(rule: Rule, at: int, step: Step, fact: Setting, context: UnitContext) -> Iterator[Finding]:
-    if _is_lost(context.unit, step, fact):
-        command = _follows(context.unit, at, step, context)
-        if command is not None and not _exported_by_caller(fact.name, context):
-            yield _finding(rule, fact, command.launch)
+def _finding(rule: Rule, journey: Journey, lost: Sequence[tuple[RankStart, Loss]], context: LaunchContext) -> Finding:
+    start, loss = lost[0]
+    setting = setting_of(journey.origin, context)
+    related = tuple(Related(one.place, "started without it", journey.name) for one, _ in _places(lost))
+    message, help_ = _words(journey, start, loss)
+    weak = {"severity": "info", "confidence": "low"} if all(one.hint for one, _ in lost) else {}
+    if loss.kind == "script":
+        related = (Related(loss.place, "run here, in a shell of its own", journey.name),)
+        weak = weak or {"confidence": "medium"}
+    return finding(
+        rule, journey.origin.place, message, journey.name, related=related, help=help_,
+        fix=_fix(setting) if loss.kind == "not-exported" else None, **weak,
+    )  # fmt: skip
 
 
-def _short_lived(rule: Rule, at: int, step: Step, fact: Setting, context: UnitContext) -> Iterator[Finding]:
-    unit = context.unit
-    if unit.facts.kind == "notebook":
-        if step.scope.kind == "subshell" and not _starts_something(unit, fact):
-            yield _in_cell(rule, fact)
-    elif where := _ends_early(unit, step, fact):
-        command = _outside(unit, at, step, context)
-        if command is not None:
-            yield _gone(rule, fact, command.launch, where)
+def _places(lost: Sequence[tuple[RankStart, Loss]]) -> list[tuple[RankStart, Loss]]:
+    """The first launches, each place once."""
+    seen: dict[Place, tuple[RankStart, Loss]] = {}
+    for start, loss in lost:
+        seen.setdefault(start.place, (start, loss))
+    return list(seen.values())[:5]
 
 
-def _of_shell(fact: Setting, unit: Unit) -> bool:
-    """A variable of a shell, or one of make's own, which are no environment either."""
-    if unit.facts.kind == "make" and fact.channel == "argument":
-        return f"$({fact.name})" not in unit.text and f"${{{fact.name}}}" not in unit.text
-    return fact.channel == "shell"
+def _words(journey: Journey, start: RankStart, loss: Loss) -> tuple[str, str]:
+    """What is said and advised, by the way in which the value was lost."""
+    name = journey.name
+    launcher = start.launchers[0] if start.launchers else start.program
+    if loss.kind == "not-exported":
+        if loss.what.startswith("a variable of"):
+            return f"{name} is {loss.what}: {launcher} and what it starts do not get it", f"export {name}"
+        return f"{name} is assigned but not exported: {launcher} and what it starts do not get it", f"export {name}=..."
+    if loss.kind == "script":
+        file = journey.origin.place.path.rsplit("/", 1)[-1]
+        return f"{name} is exported in a script that is run, not sourced: the caller does not get it", f"source {file}"
+    return (
+        f"{name} is exported in {loss.what}, and gone when {launcher} starts",
+        "export it where the launch is, or in front of it",
+    )
 
 
-def _starts_something(unit: Unit, fact: Setting) -> bool:
-    """Whether the same line of a notebook (`!export A=1; torchrun x.py`) starts something too."""
-    return any(launch.order >> 10 == fact.order >> 10 for launch in unit.facts.launches)
+def _fix(setting: Setting | None) -> Fix | None:
+    """`export ` in front of the name."""
+    if setting is None or setting.name_place is None or setting.via or setting.channel != "shell":
+        return None
+    where = setting.name_place
+    if setting.place.line != where.line:
+        return None
+    start = Place(where.path, where.line, where.column, where.line, where.column, where.node, where.cell)
+    return Fix(f"export {setting.name}", (Edit(start, "export "),), safe=False)
 
 
-def _is_lost(unit: Unit, step: Step, fact: Setting) -> bool:
-    """No export, no forwarding and no use of the name anywhere on the way."""
-    if step.scope.kind == "command" or fact.via == "local" or fact.name in fact.value.references:
-        return False
-    return not _known_elsewhere(unit, fact)
-
-
-def _known_elsewhere(unit: Unit, fact: Setting) -> bool:
-    for step in unit.steps:
-        other = step.fact
-        if isinstance(other, Use) and other.name == fact.name:
-            return True
-        if isinstance(other, Setting):
-            if other.name == fact.name and (other.exported != "no" or other.op in ("export", "pass")):
-                return True
-            if other.name != fact.name and fact.name in other.value.references:
-                return True
-        if isinstance(other, Launch) and any(_mentions(word, fact.name) for word in other.words):
-            return True
-    return False
-
-
-def _mentions(word: str, name: str) -> bool:
-    return f"${name}" in word or f"${{{name}" in word
-
-
-def _follows(unit: Unit, at: int, step: Step, context: UnitContext) -> Command | None:
-    """The first launch behind a step that would hand the variable to a program that reads it."""
-    for command in unit.commands:
-        there = unit.steps[command.at]
-        if command.at <= at or exclusive(there.branch, step.branch):
-            continue
-        if environment.sees(there.scope, step.scope) and _reads(command.launch, context):
-            return command
-    return None
-
-
-def _reads(launch: Launch, context: UnitContext) -> bool:
-    return context.launchers.starts_ranks(launch.launcher) or launch.launcher in SHELLS
-
-
-def _is_spaced(unit: Unit, fact: Setting) -> bool:
+def _spaced(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """`export A = 1`: three words, of which the shell refuses the second."""
-    lines = unit.text.split("\n")[fact.place.line - 1 : fact.place.line]
-    return bool(lines) and re.search(rf"\bexport\s+{fact.name}\s+=(?:\s|$)", lines[0]) is not None
+    for facts in context.facts:
+        path = facts.path
+        lines: list[str] | None = None
+        for setting in facts.settings if facts.kind in ("shell", "notebook") else ():
+            if setting.op != "export" or judged(setting.name, context, path) is None:
+                continue
+            lines = context.text(path).split("\n") if lines is None else lines
+            line = lines[setting.place.line - 1 : setting.place.line]
+            if not line or re.search(rf"\bexport\s+{setting.name}\s+=(?:\s|$)", line[0]) is None:
+                continue
+            start = _after(setting.place, context)
+            if start is not None:
+                name = setting.name
+                message = f"export {name} = ... is three words: the shell refuses the second, and {name} gets no value"
+                related = (Related(start.place, "started without it", name),)
+                yield finding(rule, place_of(setting), message, name, related=related, help=f"export {name}=...")
 
 
-def _ends_early(unit: Unit, step: Step, fact: Setting) -> str:
-    """What ends before anything is started: a subshell, a step of a CI job, a function to which the name is local."""
-    scope = step.scope
-    if scope.kind == "subshell":
-        if scope.name.startswith(("subshell", "pipeline", "background")):
-            return "a subshell"
-        if unit.facts.kind == "make" and ", line " in scope.name and ".ONESHELL" not in unit.text:
-            return "a line of a recipe, which has a shell of its own"
-        return "a step of its own" if "/step at line" in scope.name else ""
-    if scope.kind == "function" and fact.via in ("declare -x", "typeset -x"):
-        line = unit.text.split("\n")[fact.place.line - 1 : fact.place.line]
-        return "" if line and re.search(r"\s-\w*g", line[0]) else f"the function {scope.name}, to which it is local"
-    return ""
+def _after(place: Place, context: LaunchContext) -> RankStart | None:
+    """The first rank start of a file that stands behind a place."""
+    behind = [s for s in context.starts if s.place.path == place.path and s.place.line >= place.line]
+    return min(behind, key=lambda start: start.place.line, default=None)
 
 
-def _outside(unit: Unit, at: int, step: Step, context: UnitContext) -> Command | None:
-    """For an export whose shell ends without starting anything: the launch behind it that misses it."""
-    fact = step.fact
-    assert isinstance(fact, Setting)
-    if any(s.scope == step.scope and isinstance(s.fact, (Launch, Use, Inclusion)) for s in unit.steps):
-        return None
-    if any(isinstance(s.fact, Setting) and s.fact.name == fact.name and s.fact is not fact for s in unit.steps):
-        return None
-    job = _JOB.match(step.scope.name) if step.scope.kind == "subshell" else None
-    for command in unit.commands:
-        there = unit.steps[command.at].scope
-        beside = there.kind in ("process", "function") or (job is not None and there.name.startswith(job[0]))
-        if command.at > at and beside and there != step.scope and _reads(command.launch, context):
-            return command
-    return None
+def _cells(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """`!export A=1` in a notebook: exported in a shell that ends with the line."""
+    for facts in context.facts:
+        path = facts.path
+        for setting in facts.settings if facts.kind == "notebook" else ():
+            if setting.op != "set" or setting.exported != "yes" or setting.channel != "shell":
+                continue
+            if setting.scope.kind != "subshell" or _starts_something(facts, setting):
+                continue
+            if judged(setting.name, context, path) is not None:
+                message = f"{setting.name} is exported in a shell that ends with the line: the kernel does not get it"
+                yield finding(rule, place_of(setting), message, setting.name, help=f"%env {setting.name}=...")
 
 
-def _run_not_sourced(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """`bash env.sh` where `source env.sh` was meant: a file that does nothing but export, and then a launch."""
-    unit = context.unit
-    for one in starts(unit):
-        command, entry = one.command, one.facts
-        if (
-            entry is None
-            or entry.kind != "shell"
-            or command.launch.launcher not in SHELLS
-            or entry.launches
-            or command.around
-        ):
-            continue
-        text = next((u.text for u in context.units if u.path == entry.path), None)
-        if text is None or any(word not in HARMLESS for word in commands_in(text.split("\n"))):
-            continue
-        sourced = any(i.kind == "source" and i.target.endswith(entry.path.rsplit("/", 1)[-1])
-                      for u in context.units for i in u.facts.inclusions)  # fmt: skip
-        later = next((c for c in unit.commands if c.at > command.at and _reads_here(c.launch, context)), None)
-        if sourced or later is None:
-            continue
-        given = {s.name for s in unit.settings()}
-        for fact in entry.settings:
-            if fact.exported == "yes" and fact.op == "set" and fact.name not in given and judged(fact.name, context):
-                yield _not_sourced(rule, fact, command.launch)
-
-
-def _reads_here(launch: Launch, context: UnitContext) -> bool:
-    return context.launchers.starts_ranks(launch.launcher)
-
-
-def _exported_by_caller(name: str, context: UnitContext) -> bool:
-    """Another script of the project exports the name and runs this one."""
-    for unit in context.units:
-        if runs(unit, context.unit.path) and any(s.name == name and s.exported == "yes" for s in unit.settings()):
-            return True
-    return False
-
-
-def _finding(rule: Rule, fact: Setting, launch: Launch) -> Finding:
-    message = f"{fact.name} is assigned but not exported: {launch.launcher} and what it starts do not get it"
-    place = place_of(fact)
-    fix = None
-    if fact.name_place is not None and fact.place.line == fact.name_place.line and not fact.via:
-        where = fact.name_place
-        start = type(where)(
-            where.path, where.line, where.column, where.line, where.column, where.node, where.cell
-        )  # fmt: skip
-        fix = Fix(f"export {fact.name}", (Edit(start, "export "),), safe=False)
-    related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, place, message, fact.name, related=related, fix=fix, help=f"export {fact.name}=...")
-
-
-def _gone(rule: Rule, fact: Setting, launch: Launch, where: str) -> Finding:
-    message = f"{fact.name} is exported in {where}, and gone when {launch.launcher} starts"
-    related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, place_of(fact), message, fact.name, related=related,
-                   help="export it where the launch is, or in front of it")  # fmt: skip
-
-
-def _in_cell(rule: Rule, fact: Setting) -> Finding:
-    message = f"{fact.name} is exported in a shell that ends with the line: the kernel does not get it"
-    return finding(rule, place_of(fact), message, fact.name, help=f"%env {fact.name}=...")
-
-
-def _spaced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
-    message = f"export {fact.name} = ... is three words: the shell refuses the second, and {fact.name} gets no value"
-    related = (Related(launch.place, "started without it", fact.name),)
-    return finding(rule, place_of(fact), message, fact.name, related=related, help=f"export {fact.name}=...")
-
-
-def _not_sourced(rule: Rule, fact: Setting, launch: Launch) -> Finding:
-    message = f"{fact.name} is exported in a script that is run, not sourced: the caller does not get it"
-    related = (Related(launch.place, "run here, in a shell of its own", fact.name),)
-    return finding(rule, place_of(fact), message, fact.name, related=related, confidence="medium",
-                   help=f"source {fact.place.path.rsplit('/', 1)[-1]}")  # fmt: skip
+def _starts_something(facts: FileFacts, setting: Setting) -> bool:
+    """Whether the same line (`!export A=1; torchrun x.py`) starts something too."""
+    return any(launch.order >> 10 == setting.order >> 10 for launch in facts.launches)

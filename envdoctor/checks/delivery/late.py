@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Step, Unit
-from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import judged
+from envdoctor.analysis.python.program import Step
+from envdoctor.analysis.python.programs import holds
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import GIVES, judged
 from envdoctor.checks.findings import finding, place_of
-from envdoctor.core.facts import Call, Setting
+from envdoctor.core.facts import Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.catalog.model import Variable
@@ -49,31 +49,32 @@ RANKED = (
 )  # fmt: skip
 
 
-def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings that a program writes too late, or on one rank."""
-    unit = context.unit
-    for number, steps in enumerate(unit.programs):
-        for at, step in enumerate(steps):
-            fact = step.fact
-            if not isinstance(fact, Setting) or fact.channel != "python-environ" or fact.guarded:
-                continue
-            if fact.op not in environment.GIVES or step.path != unit.path:
-                continue
-            variable = judged(fact.name, context)
-            if variable is not None:
-                yield from _judge(rule, variable, steps, at, context, whole=number == 0)
+    for facts in context.facts:
+        for number, steps in enumerate(context.steps_of(facts)):
+            for at, step in enumerate(steps):
+                fact = step.fact
+                if not isinstance(fact, Setting) or fact.channel != "python-environ" or fact.guarded:
+                    continue
+                if fact.op not in GIVES or step.path != facts.path:
+                    continue
+                variable = judged(fact.name, context, facts.path)
+                if variable is not None:
+                    yield from _judge(rule, variable, steps, at, facts, context, whole=number == 0)
 
 
 def _judge(
-    rule: Rule, variable: Variable, steps: Sequence[Step], at: int, context: UnitContext, *, whole: bool
-) -> Iterator[Finding]:
+    rule: Rule, variable: Variable, steps: Sequence[Step], at: int, facts: FileFacts, context: LaunchContext, *,
+    whole: bool,
+) -> Iterator[Finding]:  # fmt: skip
     """`whole`: the steps are those of a whole program, and not of a function that others call."""
     step = steps[at]
     fact = step.fact
     assert isinstance(fact, Setting)
     calls = cast("TooLate", rule.parameters)["calls"]
     if variable.read_at == "process-start":
-        if not _for_children(context.unit, calls["children"]) and not _given_at_start(fact.name, context):
+        if not _for_children(facts, calls["children"]) and not _given_at_start(fact.name, facts, context):
             yield _at_start(rule, fact, variable)
         return
     if any(_is_one_of(s.fact, calls["children"]) for s in steps[at + 1 :]):
@@ -82,7 +83,7 @@ def _judge(
     reader = None if open_end else _reader_before(variable.read_at, steps, at, calls)
     if reader is not None:
         yield _late(rule, fact, variable, reader)
-    elif variable.read_at in RANKED and not _TELLS.search(fact.name) and (why := _one_rank(step, fact, context)):
+    elif variable.read_at in RANKED and not _TELLS.search(fact.name) and (why := _one_rank(step, fact, facts)):
         message = f"{fact.name} is set on one rank only ({why}); the others run without it"
         yield finding(rule, place_of(fact), message, fact.name, confidence="medium", help="set it on every rank",
                       evidence=variable.evidence)  # fmt: skip
@@ -111,7 +112,7 @@ def _reader_before(stage: str, steps: Sequence[Step], at: int, calls: Calls) -> 
     nccl = True
     for step in steps[:at]:
         fact = step.fact
-        if not isinstance(fact, Call) or not environment.holds(step.branch, branch):
+        if not isinstance(fact, Call) or not holds(step.branch, branch):
             continue
         if _is_one_of(fact, calls["process-group"]):
             nccl = _uses_nccl(fact)
@@ -166,35 +167,33 @@ def _another_follows(steps: Sequence[Step], calls: Calls) -> bool:
     return any(_is_one_of(s.fact, calls["another"]) or _is_one_of(s.fact, calls["process-group"]) for s in steps)
 
 
-def _for_children(unit: Unit, children: Sequence[str]) -> bool:
+def _for_children(facts: FileFacts, children: Sequence[str]) -> bool:
     """The file starts itself again, or other interpreters, which then read it."""
-    return any(_is_one_of(call, children) for call in unit.facts.calls) or bool(unit.facts.launches)
+    return any(_is_one_of(call, children) for call in facts.calls) or bool(facts.launches)
 
 
-def _given_at_start(name: str, context: UnitContext) -> bool:
+def _given_at_start(name: str, facts: FileFacts, context: LaunchContext) -> bool:
     """Some launch of the project gives the variable before the interpreter starts; or nothing but tests set it."""
-    if is_test(context.unit.path):
+    if is_test(facts.path):
         return True
     return any(
         s.name == name and s.exported == "yes" and s.channel != "python-environ"
-        for unit in context.units if unit.facts.kind != "python" for s in unit.facts.settings
+        for other in context.files.values() if other.kind != "python" for s in other.settings
     )  # fmt: skip
 
 
-def _one_rank(step: Step, fact: Setting, context: UnitContext) -> str:
+def _one_rank(step: Step, fact: Setting, facts: FileFacts) -> str:
     """The condition that keeps a setting to one rank; empty where there is none, or where another arm sets it too."""
     for branch in step.branch:
         if branch.arm in ("if", "then", "body", "and") and _RANK_ZERO.search(branch.condition):
-            if " or " in branch.condition or _other_arm(branch.id, branch.arm, fact, context.unit):
+            if " or " in branch.condition or _other_arm(branch.id, branch.arm, fact, facts):
                 return ""
             return branch.condition
     return ""
 
 
-def _other_arm(identity: str, arm: str, fact: Setting, unit: Unit) -> bool:
-    return any(
-        s.name == fact.name and any(b.id == identity and b.arm != arm for b in s.branch) for s in unit.facts.settings
-    )
+def _other_arm(identity: str, arm: str, fact: Setting, facts: FileFacts) -> bool:
+    return any(s.name == fact.name and any(b.id == identity and b.arm != arm for b in s.branch) for s in facts.settings)
 
 
 def _at_start(rule: Rule, fact: Setting, variable: Variable) -> Finding:

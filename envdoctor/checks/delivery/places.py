@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from envdoctor.analysis.process import environment
-from envdoctor.analysis.process.model import Unit
-from envdoctor.checks.context import UnitContext
-from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import GIVES, judged
 from envdoctor.checks.findings import finding, place_of
-from envdoctor.core.facts import Setting
+from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import Finding
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
+from envdoctor.knowledge.launchers import Launchers
 from envdoctor.knowledge.rulebook import Rule
 
 TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
@@ -28,14 +27,13 @@ _DOCUMENT = regex(r"^---", re.M)
 _ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
 
 
-def faults(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Settings that stay in one place although they are meant for another."""
-    kind = context.unit.facts.kind
-    if kind == "yaml":
-        yield from _one_role(rule, context)
-    elif kind == "dockerfile":
-        yield from _one_layer(rule, context)
-        yield from _build_only(rule, context)
+    for facts in context.facts:
+        if facts.kind == "yaml":
+            yield from _one_role(rule, facts, context)
+        elif facts.kind == "dockerfile":
+            yield from _one_layer(rule, facts, context)
 
 
 @dataclass(slots=True)
@@ -49,9 +47,9 @@ class _Job:
     unknown: bool = False
 
 
-def _one_role(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def _one_role(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """A variable in the template of one role of a job, and not in that of the others."""
-    for job in jobs_of(context.unit):
+    for job in jobs_of(facts, context.text(facts.path), context.launchers):
         first = FIRST_ROLES[job.kind]
         leaders = [role for role in job.settings if role in first]
         others = [role for role in job.settings if role not in first]
@@ -66,9 +64,14 @@ def _one_role(rule: Rule, context: UnitContext) -> Iterator[Finding]:
             yield from _missing(rule, job, role, leaders, context)
 
 
-def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: UnitContext) -> Iterator[Finding]:
+def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: LaunchContext) -> Iterator[Finding]:
     for name, setting in job.settings[role].items():
-        if judged(name, context) is None or TELLS.search(name) or name in MASKS or name in job.passed:
+        if (
+            judged(name, context, setting.place.path) is None
+            or TELLS.search(name)
+            or name in MASKS
+            or name in job.passed
+        ):
             continue
         lacking = [other for other in others if name not in job.settings[other]]
         if len(lacking) == len(others):
@@ -78,37 +81,38 @@ def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: UnitC
             yield finding(rule, place_of(setting), message, name, help=help_, confidence="medium")
 
 
-def jobs_of(unit: Unit) -> list[_Job]:
+def jobs_of(facts: FileFacts, text: str, launchers: Launchers) -> list[_Job]:
     """The jobs of a manifest whose roles have templates of their own, one for each document."""
-    breaks = [unit.text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(unit.text)]
+    breaks = [text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(text)]
 
     def document(line: int) -> int:
         return sum(1 for at in breaks if at <= line)
 
     jobs: dict[int, _Job] = {}
-    for setting in unit.facts.settings:
+    for setting in facts.settings:
         if setting.channel == "kubernetes" and setting.via in FIRST_ROLES and setting.scope.kind == "container":
             job = jobs.setdefault(document(setting.place.line), _Job(setting.via))
             job.settings.setdefault(_role(setting.scope.name), {})[setting.name] = setting
-    for component in unit.facts.components:
+    for component in facts.components:
         if component.name == "image" and (found := jobs.get(document(component.place.line))):
             found.settings.setdefault(_role(component.detail), {})
-    for inclusion in unit.facts.inclusions:
+    for inclusion in facts.inclusions:
         if inclusion.kind in ("configuration", "env-file") and (found := jobs.get(document(inclusion.place.line))):
             found.unknown = True
-    _note_launches(unit, jobs, document)
+    _note_launches(facts, jobs, document, launchers)
     return list(jobs.values())
 
 
-def _note_launches(unit: Unit, jobs: dict[int, _Job], document: Callable[[int], int]) -> None:
-    for command in unit.commands:
-        found = jobs.get(document(command.launch.place.line))
+def _note_launches(
+    facts: FileFacts, jobs: dict[int, _Job], document: Callable[[int], int], launchers: Launchers
+) -> None:
+    for launch in facts.launches:
+        found = jobs.get(document(launch.place.line))
         if found is not None:
-            found.launches = found.launches or command.launch.launcher in ("mpirun", "mpiexec")
-            found.passed |= {s.name for s in command.given}
-    for setting in unit.facts.settings:
+            found.launches = found.launches or launchers.starts_ranks(launch.launcher)
+    for setting in facts.settings:
         found = jobs.get(document(setting.place.line))
-        if found is not None and setting.channel == "shell":
+        if found is not None and setting.channel in ("shell", "launcher-argument"):
             found.passed.add(setting.name)
 
 
@@ -116,39 +120,18 @@ def _role(name: str) -> str:
     return name.split("/", 1)[0]
 
 
-def _one_layer(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def _one_layer(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """`RUN export A=1`: gone with the layer, where nothing in it uses the variable."""
-    unit = context.unit
-    for setting in unit.facts.settings:
+    for setting in facts.settings:
         in_layer = setting.scope.name.startswith("layer ") and setting.via == "export"
-        if not in_layer or setting.op not in environment.GIVES:
+        if not in_layer or setting.op not in GIVES:
             continue
-        if judged(setting.name, context) is None or not _alone(unit.text, setting):
+        if judged(setting.name, context, facts.path) is None or not _alone(context.text(facts.path), setting):
             continue
-        if any(s.name == setting.name and s.channel == "image" for s in unit.facts.settings):
+        if any(s.name == setting.name and s.channel == "image" for s in facts.settings):
             continue
         message = f"{setting.name} is exported in a RUN, whose shell ends with the layer: the container does not get it"
         yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=...")
-
-
-def _build_only(rule: Rule, context: UnitContext) -> Iterator[Finding]:
-    """`ARG A=1` without an ENV: gone when the image is built, although the image starts ranks."""
-    unit = context.unit
-    starts = any(
-        context.launchers.starts_ranks(command.launch.launcher) and command.launch.scope.kind == "container"
-        for command in unit.commands
-    )
-    for setting in unit.facts.settings if starts else ():
-        if setting.via != "ARG" or setting.value.kind != "literal" or judged(setting.name, context) is None:
-            continue
-        used = any(
-            other is not setting and (other.name == setting.name or setting.name in other.value.references)
-            for other in unit.facts.settings
-        )
-        if not used and not any(use.name == setting.name for use in unit.facts.uses):
-            message = f"{setting.name} is an argument of the build: the container does not get it"
-            yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=...",
-                          confidence="medium")  # fmt: skip
 
 
 def _alone(text: str, setting: Setting) -> bool:

@@ -1,4 +1,4 @@
-"""What a level needs of the collectives and a launch unit leaves to the library: one finding a unit, with the block.
+"""What a level needs of the collectives and a launch leaves to the library: one finding a script, with the block.
 
 What a level needs is data (`rules/levels/`), and so is what shows that a program has ranks (the rule's parameters).
 Whatever may set a name for the launch counts as setting it: a miss costs less than a false alarm.
@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from envdoctor.analysis.process.model import Command, Unit
-from envdoctor.analysis.process.starts import runs
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.timeline import MAIN, Timeline
 from envdoctor.checks import context as checks
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.patterns import events_named
-from envdoctor.core.facts import Branch, Call, Place, Setting
+from envdoctor.core.facts import Branch, Call, FileFacts, Place, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 GIVES = ("set", "default", "append", "pass")
 SWITCHES = {"torch.use_deterministic_algorithms", "torch.set_deterministic_debug_mode"}
 IMAGES = ("dockerfile", "env-file", "envfile")
-DEEPEST = 4
 ATTRIBUTE = regex(r"\b(?:args|opts?|options|cfg|config|hparams|params|FLAGS)\.(\w+)")
 """An option of the command line, as a condition asks for it."""
 
@@ -54,40 +52,49 @@ class JudgedLaunch:
     in_shell: bool = True
 
 
-def check(rule: Rule, context: checks.UnitContext) -> Iterator[Finding]:
-    """The first launch of a unit that lacks something; a program that nothing here launches counts as one."""
-    for job in _jobs(rule, context):
-        found = _judged(rule, context, job)
-        if found is not None:
-            yield found
-            return
+def check(rule: Rule, context: checks.LaunchContext) -> Iterator[Finding]:
+    """The first launch of a script that lacks something; a program that nothing here launches counts as one."""
+    if context.entry_points is None:
+        return
+    done: set[str] = set()
+    for start in context.starts:
+        if start.place.path not in done and not start.hint and not start.opaque:
+            job = _launched(rule, context, start)
+            found = _judged(rule, context, job, start.place.path) if job is not None else None
+            if found is not None:
+                done.add(start.place.path)
+                yield found
+    launched = {start.path for start in context.walked.starts}
+    for facts in context.facts:
+        if facts.kind in PYTHON and facts.path not in launched:
+            yield from _unlaunched(rule, context, facts)
 
 
 def _parameters(rule: Rule) -> MissingSettings:
     return cast("MissingSettings", rule.parameters)
 
 
-def _jobs(rule: Rule, context: checks.UnitContext) -> Iterator[JudgedLaunch]:
-    """The launches of a unit whose program is here or whose framework wants something; else the program itself."""
-    unit, entry_points = context.unit, context.entry_points
+def _launched(rule: Rule, context: checks.LaunchContext, start: RankStart) -> JudgedLaunch | None:
+    """A launch whose program is here, or whose framework wants something; None: it is neither."""
+    words = start.chain[-1].words if start.chain else ()
+    demanded = bool(_demands(words, load_known(), {}, context, start.place.path))
+    entry_points = context.entry_points
     if entry_points is None:
+        return None
+    started = [p for p in entry_points.launched(words, start.place.path) if _has_ranks(p, start, rule)]
+    return _job(context, start, started) if started or demanded else None
+
+
+def _unlaunched(rule: Rule, context: checks.LaunchContext, facts: FileFacts) -> Iterator[Finding]:
+    """A program with ranks that nothing in the tree launches."""
+    timeline = context.entry_points.timeline(facts) if context.entry_points is not None else None
+    place = _ranks_place(timeline, _parameters(rule)["ranks"]) if timeline is not None else None
+    if timeline is None or place is None:
         return
-    before: list[Setting] | None = None
-    carriers = {id(launch) for command in unit.commands for launch in command.around}
-    for command in unit.commands:
-        if id(command.launch) in carriers:
-            continue
-        words = _words(command)
-        demanded = bool(_demands(words, load_known(), {}, context))
-        started = [p for p in entry_points.launched(words, command.launch.place.path) if _has_ranks(p, command, rule)]
-        if not started and not demanded:
-            continue
-        before = _unit_settings(context) if before is None else before
-        yield _job(rule, context, command, started, before)
-    if unit.facts.kind in PYTHON and not _is_launched(unit, context.units):
-        timeline = entry_points.timeline(unit.facts)
-        if timeline is not None and (place := _ranks_place(timeline, _parameters(rule)["ranks"])) is not None:
-            yield _own_job(timeline, place, _unit_settings(context), context)
+    job = _own_job(timeline, place, _around(context, {facts.path}), context, facts.path)
+    found = _judged(rule, context, job, facts.path)
+    if found is not None:
+        yield found
 
 
 @lru_cache(maxsize=1)
@@ -96,55 +103,59 @@ def load_known() -> Levels:
     return load_levels()
 
 
-def _words(command: Command) -> tuple[str, ...]:
-    return tuple(command.launch.words) or tuple(command.launch.inner)
-
-
-def _job(
-    rule: Rule, context: checks.UnitContext, command: Command, timelines: list[Timeline], before: Sequence[Setting]
-) -> JudgedLaunch:
-    unit = context.unit
-    settings = [*before, *command.given, *_written_in(timelines)]
-    words = _words(command)
-    job = JudgedLaunch(command.launch.place, words, timelines, _values(settings))
-    job.intent = _asked_at(context, [*before, *command.given], timelines, words)
+def _job(context: checks.LaunchContext, start: RankStart, timelines: list[Timeline]) -> JudgedLaunch:
+    words = start.chain[-1].words if start.chain else ()
+    paths = _paths(context, start)
+    before = _around(context, paths)
+    settings = [*_images(context), *_written_in(timelines)]
+    job = JudgedLaunch(start.place, words, timelines, {**_values(settings), **_seen(start)})
+    job.intent = _asked_at(context, before, timelines, words)
     if job.intent is None and command_asks(words):
-        job.intent = command.launch.place
-    job.certain = not unit.unresolved and not unit.truncated and not unit.env_files
-    job.in_shell = unit.facts.kind == "shell"
+        job.intent = start.place
+    job.certain = not any(context.walked.missing.get(path) for path in paths)
+    job.in_shell = start.root.kind in ("script", "job")
     return job
 
 
-def _own_job(timeline: Timeline, place: Place, before: Sequence[Setting], context: checks.UnitContext) -> JudgedLaunch:
+def _paths(context: checks.LaunchContext, start: RankStart) -> set[str]:
+    """The files on the way to a launch."""
+    found = {start.root.path, start.place.path, *(place.path for place in start.callers)}
+    for path in sorted(found):
+        found.update(context.walked.sourced.get(path, ()))
+    return found
+
+
+def _around(context: checks.LaunchContext, paths: set[str]) -> list[Setting]:
+    """All settings of some files, and of images and env files of the project."""
+    files = (context.files.get(path) for path in sorted(paths))
+    return [*(s for facts in files if facts is not None for s in facts.settings), *_images(context)]
+
+
+def _images(context: checks.LaunchContext) -> list[Setting]:
+    return [s for facts in context.files.values() if facts.kind in IMAGES for s in facts.settings]
+
+
+def _seen(start: RankStart) -> dict[str, str | None]:
+    """What the ranks see, or would see if it were not lost on the way: of that another rule speaks."""
+    found: dict[str, str | None] = dict.fromkeys(start.lost)
+    for name, slot in start.visible.items():
+        if all(a.kind == "unset" for a in slot):
+            continue
+        values = {a.text if a.kind == "literal" else None for a in start.slot(name)}
+        found[name] = values.pop() if len(values) == 1 else None
+    return found
+
+
+def _own_job(
+    timeline: Timeline, place: Place, before: Sequence[Setting], context: checks.LaunchContext, path: str
+) -> JudgedLaunch:
     """A program that nothing in the tree launches: who does may set anything, so at `auto` it is a hint."""
     settings = [*before, *_written_in([timeline])]
     job = JudgedLaunch(
         place, (), [timeline], _values(settings), _asked_at(context, before, [timeline], ()), in_shell=False
     )
-    job.certain = context.level != "auto"
+    job.certain = context.level_of(path) != "auto"
     return job
-
-
-def _is_launched(unit: Unit, units: Iterable[Unit]) -> bool:
-    return any(runs(other, unit.path) for other in units)
-
-
-def _unit_settings(context: checks.UnitContext) -> list[Setting]:
-    """All settings on the way of a unit, of units that start it, and of images and env files of the project."""
-    found: list[Setting] = []
-    waiting, seen = [context.unit], {context.unit.path}
-    for _ in range(DEEPEST):
-        found += [setting for unit in waiting for setting in unit.settings()]
-        started = {unit.path for unit in waiting}
-        waiting = [
-            other for other in context.units
-            if other.path not in seen and any(runs(other, path) for path in started)
-        ]  # fmt: skip
-        seen |= {unit.path for unit in waiting}
-    for other in context.units:
-        if other.facts.kind in IMAGES and other.path not in seen:
-            found += other.settings()
-    return found
 
 
 def _written_in(timelines: Iterable[Timeline]) -> list[Setting]:
@@ -163,7 +174,7 @@ def _values(settings: Iterable[Setting]) -> dict[str, str | None]:
 
 
 def _asked_at(
-    context: checks.UnitContext, settings: Iterable[Setting], timelines: Iterable[Timeline], words: Sequence[str]
+    context: checks.LaunchContext, settings: Iterable[Setting], timelines: Iterable[Timeline], words: Sequence[str]
 ) -> Place | None:
     """Where determinism is asked for by more than seeds, and not only under a condition that nothing here meets."""
     options = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--")}
@@ -186,14 +197,14 @@ def _meets(conditions: Iterable[Branch], options: set[str]) -> bool:
     )  # fmt: skip
 
 
-def _has_ranks(timeline: Timeline, command: Command, rule: Rule) -> bool:
+def _has_ranks(timeline: Timeline, start: RankStart, rule: Rule) -> bool:
     """Whether a program that a command starts has several ranks that talk through NCCL or RCCL."""
     parameters = _parameters(rule)
     names = list(parameters["ranks"])
-    launchers = {command.launch.launcher, *(outer.launcher for outer in command.around)}
-    if launchers & set(parameters["launchers"]):
+    if set(start.launchers) & set(parameters["launchers"]):
         names += parameters["launched_ranks"]
-    return not _is_single(_words(command), parameters) and _ranks_place(timeline, names) is not None
+    words = start.chain[-1].words if start.chain else ()
+    return not _is_single(words, parameters) and _ranks_place(timeline, names) is not None
 
 
 def _ranks_place(timeline: Timeline, names: Sequence[str]) -> Place | None:
@@ -232,20 +243,20 @@ def _level(asked: str, job: JudgedLaunch) -> str:
     return "run-to-run" if job.intent is not None else "hygiene"
 
 
-def _judged(rule: Rule, context: checks.UnitContext, job: JudgedLaunch) -> Finding | None:
+def _judged(rule: Rule, context: checks.LaunchContext, job: JudgedLaunch, path: str) -> Finding | None:
     """The finding about a job, if its level lacks something; what nobody has examined is a hint."""
     levels = load_known()
-    level = _level(context.level, job)
+    level = _level(context.level_of(path), job)
     calls = _calls(job.timelines, context)
-    missing = levels.open(level, _plain(context.target), job.settings, calls) if job.timelines else []
-    demands = _demands(job.words, levels, job.settings, context)
+    missing = levels.open(level, _plain(context.target_of(path)), job.settings, calls) if job.timelines else []
+    demands = _demands(job.words, levels, job.settings, context, path)
     plain = [need for need in missing if not need.weak and not need.unexamined]
     if plain or demands:
         closed: list[LevelNeed | Demand] = [*demands, *(need for need in missing if not need.unexamined)]
         hint = not job.certain and not demands
-        return _finding(rule, context, job, level, closed, hint)
+        return _finding(rule, context, job, level, closed, hint, path)
     hidden = [need for need in missing if need.unexamined]
-    return _finding(rule, context, job, level, hidden, hint=True) if hidden else None
+    return _finding(rule, context, job, level, hidden, True, path) if hidden else None
 
 
 def _plain(target: Target) -> Target:
@@ -253,7 +264,7 @@ def _plain(target: Target) -> Target:
     return target if target.plain else UNKNOWN
 
 
-def _calls(timelines: Iterable[Timeline], context: checks.UnitContext) -> set[str]:
+def _calls(timelines: Iterable[Timeline], context: checks.LaunchContext) -> set[str]:
     """The names of all calls; of torch's switches, only if they are on."""
     found: set[str] = set()
     for timeline in timelines:
@@ -264,28 +275,29 @@ def _calls(timelines: Iterable[Timeline], context: checks.UnitContext) -> set[st
 
 
 def _demands(
-    words: Sequence[str], levels: Levels, settings: Mapping[str, str | None], context: checks.UnitContext
+    words: Sequence[str], levels: Levels, settings: Mapping[str, str | None], context: checks.LaunchContext, path: str
 ) -> list[Demand]:
     """What a framework's own arguments want of the collectives and the settings do not give."""
     return [
         demand for demand in levels.demands
         if demand.argument in words
         and any(re.search(program, word) for program in demand.programs for word in words)
-        and not is_met(demand.met, settings, (), context.target)
+        and not is_met(demand.met, settings, (), context.target_of(path))
     ]  # fmt: skip
 
 
 def _finding(
     rule: Rule,
-    context: checks.UnitContext,
+    context: checks.LaunchContext,
     job: JudgedLaunch,
     level: str,
     missing: Sequence[LevelNeed | Demand],
     hint: bool,
+    path: str,
 ) -> Finding:
     plain = [need for need in missing if not (isinstance(need, LevelNeed) and need.weak)]
     lacks = "; ".join(dict.fromkeys(need.lacks for need in plain))
-    more: dict[str, Any] = {"help": _help(rule, job, missing, context)}
+    more: dict[str, Any] = {"help": _help(rule, job, missing, context, path)}
     more["evidence"] = tuple(dict.fromkeys(e for need in missing for e in need.evidence)) or rule.evidence
     if job.intent is not None and job.intent != job.place:
         more["related"] = (Related(job.intent, "determinism is asked for here"),)
@@ -294,9 +306,11 @@ def _finding(
     return finding(rule, job.place, f"at level {level} this launch leaves open: {lacks}", **more)
 
 
-def _help(rule: Rule, job: JudgedLaunch, missing: Sequence[LevelNeed | Demand], context: checks.UnitContext) -> str:
+def _help(
+    rule: Rule, job: JudgedLaunch, missing: Sequence[LevelNeed | Demand], context: checks.LaunchContext, path: str
+) -> str:
     """The block to paste, in one line; the rule's own words where no setting helps."""
-    lines = load_known().paste(missing, _plain(context.target))
+    lines = load_known().paste(missing, _plain(context.target_of(path)))
     if not lines:
         ordered = any(need.id == "ordered-reduction" for need in missing)
         return "an ordered reduction: docs/ordered-reduction.md" if ordered else rule.fix

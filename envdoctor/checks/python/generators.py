@@ -10,8 +10,7 @@ from envdoctor.checks.context import FileContext
 from envdoctor.checks.findings import finding
 from envdoctor.checks.python.common import anchored, short
 from envdoctor.checks.python.patterns import Named, argument, events_named, hidden_arguments, named, names_of
-from envdoctor.core.branches import exclusive
-from envdoctor.core.facts import Argument, Call
+from envdoctor.core.facts import Argument, Call, exclusive
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule

@@ -13,8 +13,7 @@ from envdoctor.checks.findings import finding, place_of
 from envdoctor.checks.python.common import entry_related, short
 from envdoctor.checks.python.intent import LEVELS, Intent, call_intent, timeline_intent
 from envdoctor.checks.python.patterns import fits_target, named
-from envdoctor.core.branches import exclusive
-from envdoctor.core.facts import Branch, Call, FileFacts, Setting
+from envdoctor.core.facts import Branch, Call, FileFacts, Setting, exclusive
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.intent import asking, command_asks

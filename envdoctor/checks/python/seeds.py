@@ -12,7 +12,7 @@ from envdoctor.checks.python import data, generators
 from envdoctor.checks.python.common import anchored, short
 from envdoctor.checks.python.patterns import fits_target, named
 from envdoctor.checks.python.streams import Stream
-from envdoctor.core.branches import exclusive
+from envdoctor.core.facts import exclusive
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.records import replace
 from envdoctor.core.regexes import regex

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from envdoctor.checks.context import UnitContext
+from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.findings import finding
-from envdoctor.core.facts import Launch
+from envdoctor.core.facts import FileFacts, Launch
 from envdoctor.core.findings import Finding
 from envdoctor.knowledge.catalog.releases import version_numbers
 from envdoctor.knowledge.rulebook import Rule
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.relations import Arguments, ExcludedPair
 
 
-def check(rule: Rule, context: UnitContext) -> Iterator[Finding]:
+def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Launches with two arguments of which the program accepts one alone."""
-    for command in context.unit.commands:
-        words = command.launch.words
-        for pair in cast("Arguments", rule.parameters)["arguments"]:
-            if pair["asks"] in words and pair["word"] in words and _refuses(pair, context):
-                message = f"{pair['word']} beside {pair['asks']}: {pair['says']}"
-                yield finding(rule, command.launch.place, message, help=f"without {pair['word']}",
-                              evidence=tuple(pair["evidence"]))  # fmt: skip
+    for facts in context.facts:
+        for launch in facts.launches:
+            for pair in cast("Arguments", rule.parameters)["arguments"]:
+                if pair["asks"] in launch.words and pair["word"] in launch.words and _refuses(pair, facts):
+                    message = f"{pair['word']} beside {pair['asks']}: {pair['says']}"
+                    yield finding(rule, launch.place, message, help=f"without {pair['word']}",
+                                  evidence=tuple(pair["evidence"]))  # fmt: skip
 
 
-def _refuses(pair: ExcludedPair, context: UnitContext) -> bool:
-    """Whether the release that the unit fetches is one of those that refuse the pair."""
+def _refuses(pair: ExcludedPair, facts: FileFacts) -> bool:
+    """Whether the release that the file fetches is one of those that refuse the pair."""
     first, last = (version_numbers(bound) for bound in pair["releases"])
-    for fetched in context.unit.commands:
-        release = _release(fetched.launch, pair["repository"])
+    for fetched in facts.launches:
+        release = _release(fetched, pair["repository"])
         if release is not None and first is not None and last is not None and first <= release <= last:
             return True
     return False

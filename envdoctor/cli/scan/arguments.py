@@ -49,6 +49,8 @@ def _which_findings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-inline-ignores", action="store_true", help="report what ignore comments would silence")
     parser.add_argument("--hints", action="store_true", help="show hints (severity info) too")
     parser.add_argument("--fail-on", choices=configuration.FAIL_ON, help="exit status 1 from this severity on")
+    unknown = "exit status 1 where a launch could not be followed to its ranks (--show-unknown)"
+    parser.add_argument("--fail-on-unknown", action="store_true", help=unknown)
 
 
 def _how_to_report(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +66,7 @@ def _instead_of_findings(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--show-settings", action="store_true", help="print the configuration in force, and from where")
     group.add_argument("--show-target", action="store_true", help="print what files are judged against, and why")
     group.add_argument("--show-launches", action="store_true", help="print what starts what with which settings")
+    group.add_argument("--show-unknown", action="store_true", help="print the launches that could not be followed")
     launches = "how two launches differ (FILE or FILE:LINE), what can change bits first"
     group.add_argument("--diff-launch", nargs=2, metavar=("A", "B"), help=launches)
 

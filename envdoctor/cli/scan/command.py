@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIXES_SHOWN = {"html", "json", "markdown", "sarif", "statistics", "statistics-json"}
 """Formats that say how a finding can be put right, edit by edit, or how many can."""
 FIXING = ("fix", "unsafe_fixes", "diff", "add_ignores")
-SHOWING = ("show_files", "show_settings", "show_target", "show_launches", "diff_launch")
+SHOWING = ("show_files", "show_settings", "show_target", "show_launches", "show_unknown", "diff_launch")
 STDIN = "-"
 
 
@@ -95,7 +95,7 @@ class Scan:
         for message in (*result.errors, *told):
             reports.tell(message)
         outputs.write(wanted, result)
-        return _status(result, self.setup.config)
+        return _status(result, self.setup.config, self.arguments.fail_on_unknown)
 
     def _engine(self, project: Project) -> Engine:
         setup, arguments = self.setup, self.arguments
@@ -171,10 +171,13 @@ def _only_changed(revision: str, result: ScanResult, setup: ScanSetup) -> None:
     result.summary |= summed(result.findings)
 
 
-def _status(result: ScanResult, config: Config) -> int:
+def _status(result: ScanResult, config: Config, fail_on_unknown: bool) -> int:
     """0, 1 or 2 as the design says."""
     if result.errors or any(c.fatal for c in config.complaints):
         return 2
+    launches = result.summary.get("launches", {"found": 0, "followed": 0})
+    if fail_on_unknown and launches["followed"] < launches["found"]:
+        return 1
     if config.fail_on == "never":
         return 0
     return int(result.worst() >= SEVERITIES.index("error" if config.fail_on == "error" else "warning"))

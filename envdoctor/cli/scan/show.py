@@ -40,7 +40,7 @@ def show(arguments: argparse.Namespace, setup: ScanSetup, found: Found, stdin: M
     elif arguments.show_target:
         _targets(project, found, wanted)
     else:
-        _launches(setup, project, found)
+        _launches(arguments, setup, project, found, wanted)
     errors = [*found.errors, *project.internal.messages()]
     for message in (*errors, *(f"{c.place.path}:{c.place.line}: {c.message}" for c in setup.config.complaints)):
         reports.tell(message)
@@ -97,15 +97,24 @@ def _targets(project: Project, found: Found, wanted: ReportOutput) -> None:
     _print(line for group in groups for line in targets_show.lines(group))
 
 
-def _launches(setup: ScanSetup, project: Project, found: Found) -> None:
-    """Print the launch units of the files."""
+def _launches(
+    arguments: argparse.Namespace, setup: ScanSetup, project: Project, found: Found, wanted: ReportOutput
+) -> None:
+    """Print the launches in the files, or those that could not be followed."""
     from envdoctor.analysis.process import show as launch_lines
-    from envdoctor.analysis.process.build import build
-    from envdoctor.knowledge.launchers import load_launchers
+    from envdoctor.analysis.process.walk import walk
 
     read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
-    built = build(project, read, setup.catalog.variable)
-    _print(launch_lines.lines(built, load_launchers(), setup.catalog.variable, project.references.copied))
+    walked = walk(project, read, setup.catalog.variable)
+    if wanted.format == "json":
+        print(json.dumps(launch_lines.as_json(walked, setup.catalog.variable, set(found.files)), indent=2))
+        return
+    paths = set(found.files)
+    if arguments.show_unknown:
+        _print(launch_lines.unknown_lines(walked, paths))
+    else:
+        _print(launch_lines.lines(walked, setup.catalog.variable, found.files))
+    print(reports.coverage_line(launch_lines.coverage(walked, paths)))
 
 
 def _differences(arguments: argparse.Namespace, setup: ScanSetup, project: Project, wanted: ReportOutput) -> int:
@@ -136,7 +145,7 @@ def _told(project: Project) -> bool:
 def _launch(word: str, setup: ScanSetup, project: Project) -> Any:
     """The launch that `FILE` or `FILE:LINE` means."""
     from envdoctor.analysis.process import difference
-    from envdoctor.analysis.process.build import build
+    from envdoctor.analysis.process.walk import walk
     from envdoctor.project import discovery
 
     name, _, line = word.rpartition(":")
@@ -146,5 +155,5 @@ def _launch(word: str, setup: ScanSetup, project: Project) -> Any:
     if not path.is_file():
         raise UserError(f"{name}: no such file")
     facts = project.facts.whole(discovery.relative_path(path.resolve(), setup.base))
-    built = build(project, [facts], setup.catalog.variable) if facts is not None else []
-    return difference.launch(built, facts.path if facts else name, whole(line), setup.catalog)
+    walked = walk(project, [facts] if facts is not None else [], setup.catalog.variable)
+    return difference.launch(walked, facts, facts.path if facts else name, whole(line), setup.catalog)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.checks import registry as checks
-from envdoctor.checks.context import FileContext, UnitContext
+from envdoctor.checks.context import FileContext, LaunchContexts, LaunchProject
 from envdoctor.checks.shared import Shared
-from envdoctor.core.facts import FileFacts, Launch, Scope, Setting
+from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import SEVERITIES, Finding
 from envdoctor.core.internal_errors import InternalErrors
 from envdoctor.core.records import replace
@@ -68,20 +68,19 @@ def related(node: Node, rules: Sequence[Rule], catalog: Catalog, target: Target)
     effective = in_effect(node.facts.settings)
     if not chosen or not effective:
         return
-    from envdoctor.analysis.process.model import Command, Step, Unit
+    from envdoctor.analysis.process.given import of_process
     from envdoctor.knowledge.launchers import load_launchers
 
     path = effective[0].place.path
-    steps = [Step(setting, setting.place.path, Scope(), ()) for setting in effective]
-    unit = Unit(path, FileFacts(path, "process", settings=effective), steps=steps)
-    if any(setting.name in RANKS and setting.name != "SLURM_PROCID" for setting in effective):  # batch shells have it
-        # A rank has its whole environment: what it lacks is not set anywhere else, as at a launch in a script.
-        launch = Launch("torchrun", (), effective[0].place, len(steps))
-        unit.commands.append(Command(launch, len(steps), len(steps) + 1))
-        unit.steps.append(Step(launch, path, Scope(), ()))
-    context = UnitContext(unit, [unit], target, Shared(catalog), load_launchers())
+    # A rank has its whole environment: what it lacks is not set anywhere else, as at a launch in a script.
+    ranks = any(
+        setting.name in RANKS and setting.name != "SLURM_PROCID" for setting in effective
+    )  # batch shells have it
+    walked = of_process(effective, ranks)
+    files = {path: FileFacts(path, "process", settings=effective)}
+    contexts = LaunchContexts(LaunchProject(walked, files, Shared(catalog), load_launchers(), lambda _: target))
     for rule in chosen:
-        yield from checks.in_unit(rule, context)
+        yield from checks.in_launches(rule, contexts.of(path))
 
 
 def in_effect(settings: Iterable[Setting]) -> list[Setting]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ProbeScript:
     """A script: its file below this folder, the line of it that recordings know it by, and their name for it."""
 
     file: str
@@ -18,12 +18,12 @@ class Script:
     recorded: tuple[str, ...]
 
 
-TORCH = Script("torch/torch_child.py", "envdoctor: what torch is", ("python3", "-m", "envdoctor.live._torchinfo"))
-NVML = Script("nvidia/nvml_child.py", "envdoctor: what NVML tells", ("python3", "-m", "envdoctor.live._nvml"))
+TORCH = ProbeScript("torch/torch_child.py", "envdoctor: what torch is", ("python3", "-m", "envdoctor.live._torchinfo"))
+NVML = ProbeScript("nvidia/nvml_child.py", "envdoctor: what NVML tells", ("python3", "-m", "envdoctor.live._nvml"))
 SCRIPTS = (TORCH, NVML)
 
 
-def child_argv(interpreter: str, script: Script) -> tuple[str, str, str]:
+def child_argv(interpreter: str, script: ProbeScript) -> tuple[str, str, str]:
     """The command that runs a script."""
     return interpreter, "-c", (Path(__file__).parent / script.file).read_text(encoding="utf-8")
 

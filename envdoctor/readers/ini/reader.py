@@ -73,7 +73,7 @@ class Ini:
             self.unit(entry) if unit else self.plain(entry)
         for entry in found:
             if entry.key.startswith("Exec") if unit else names_script(entry.key):
-                self.command(entry)
+                self.command(entry, unit or entry.section.startswith("program:"))
 
     def unit(self, entry: IniEntry) -> None:
         """An entry of a systemd unit that is about the environment."""
@@ -153,12 +153,12 @@ class Ini:
         value = Value("literal", self.text[start:end])
         self.add("set", (entry.start, entry.key_end), (start, end), value, "configuration", exported="unknown")
 
-    def command(self, entry: IniEntry) -> None:
-        """A command line; `%` and prefixes of systemd are no part of it."""
+    def command(self, entry: IniEntry, runs: bool) -> None:
+        """A command line; `%` and prefixes of systemd are no part of it. `runs`: it is one, whatever it looks like."""
         start, end = entry.span
         prefix = _EXEC_PREFIX.match(self.text, start, end)
         start = prefix.end() if prefix else start
-        if self.commands < MOST_COMMANDS and TELLING.search(self.text, start, end):
+        if self.commands < MOST_COMMANDS and (runs or TELLING.search(self.text, start, end)):
             self.commands += 1
             before = len(self.out.facts.problems)
             self.out.embed(self.source.part(start, end), "shell", Scope())

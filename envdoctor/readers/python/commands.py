@@ -14,7 +14,7 @@ from envdoctor.readers.python.environment.mappings import name_of
 from envdoctor.readers.python.names.scopes import Where
 from envdoctor.readers.python.names.text import MARK, UNKNOWN, Text, Texts, joined
 from envdoctor.readers.python.names.words import is_capitals
-from envdoctor.readers.python.scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, PREFIX, Root, roots
+from envdoctor.readers.python.scripts import BATCH, COMMAND, EXPORT, FLAGS, GIVES, PREFIX, ScriptRoot, roots
 from envdoctor.readers.python.shell import LAUNCHERS, PROGRAM_CALLS, SHELL_CALLS, List, Simple, is_flag, program_of
 from envdoctor.readers.shared.command_words import CommandWord, command_source, script_of
 from envdoctor.readers.shared.embedded import MappedSource, merge, read_embedded
@@ -73,7 +73,7 @@ class Commands:
             if text is not None and (EXPORT.search(text[0]) or PREFIX.search(text[0])):
                 self._run_text(command, where)
 
-    def _pending_text(self, found: Root, where: Where) -> None:
+    def _pending_text(self, found: ScriptRoot, where: Where) -> None:
         root = found.node
         text = self._script(root, where)
         if text is None:
@@ -88,7 +88,7 @@ class Commands:
             self._embed(self.texts.source(whole), where, self._subshell(where), root)
             del self.emit.facts.launches[launches:]
 
-    def _text_scope(self, found: Root, where: Where) -> Scope:
+    def _text_scope(self, found: ScriptRoot, where: Where) -> Scope:
         """The scope of a script that is built in code and whose file is not known; no path has such a name."""
         name = f"*{found.label}@{where.block.scope.fact().name}"
         if found.fresh:

@@ -33,7 +33,7 @@ WRITING = {"write", "writelines", "write_text", "write_bytes"}
 NO, MAYBE, YES = 0, 1, 2
 
 
-class Root(NamedTuple):
+class ScriptRoot(NamedTuple):
     """An expression whose text is a script or a command.
 
     Texts with one label are parts of one script, until one is `fresh`: a name that is used again names another script.
@@ -44,7 +44,7 @@ class Root(NamedTuple):
     fresh: bool = False
 
 
-def roots(statement: Simple, where: Where) -> Iterator[Root]:
+def roots(statement: Simple, where: Where) -> Iterator[ScriptRoot]:
     """Text and lists of text in a statement that plainly become a script or a command."""
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
@@ -58,7 +58,7 @@ def roots(statement: Simple, where: Where) -> Iterator[Root]:
     label = next(iter(labels), "") or f"line {statement.lineno}"
     fresh = isinstance(statement, ast.Assign) and not _continues(statement, label)
     for root in _script_parts(statement.value, said, isinstance(statement, ast.Expr), label):
-        yield Root(root.node, root.label, fresh and root.label == label)
+        yield ScriptRoot(root.node, root.label, fresh and root.label == label)
 
 
 def _continues(statement: ast.Assign, label: str) -> bool:
@@ -73,14 +73,14 @@ def _said(label: str) -> int:
     return NO if denies_script(label) else MAYBE
 
 
-def _script_parts(node: ast.expr | None, said: int, bare: bool, label: str) -> Iterator[Root]:
+def _script_parts(node: ast.expr | None, said: int, bare: bool, label: str) -> Iterator[ScriptRoot]:
     """Roots of text in an expression; `said`: whether it is said to be a script, `bare`: nothing takes it."""
     if isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)):
         if not bare and (said == YES or _begins(node, said)):
-            yield Root(node, label)
+            yield ScriptRoot(node, label)
     elif isinstance(node, (ast.List, ast.Tuple)):
         if said == YES:
-            yield Root(node, label)
+            yield ScriptRoot(node, label)
     elif isinstance(node, ast.IfExp):
         yield from _script_parts(node.body, said, bare, label)
         yield from _script_parts(node.orelse, said, bare, label)
@@ -92,14 +92,14 @@ def _script_parts(node: ast.expr | None, said: int, bare: bool, label: str) -> I
         yield from _script_parts_of_call(node, said, label)
 
 
-def _script_parts_of_call(node: ast.Call, said: int, label: str) -> Iterator[Root]:
+def _script_parts_of_call(node: ast.Call, said: int, label: str) -> Iterator[ScriptRoot]:
     name = name_of(node.func)
     if says_log(name):
         return
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     if name in TRANSPARENT:
         if said == YES or _begins(node, said):
-            yield Root(node, label)
+            yield ScriptRoot(node, label)
         return
     # What is gathered or written in several calls is one script; what is run in several calls is one a call.
     inner = f"line {node.lineno}"

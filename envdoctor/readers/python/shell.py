@@ -32,7 +32,7 @@ Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 List = ast.List | ast.Tuple
 
 
-class Shell:
+class ShellCalls:
     """What was gathered from one file; `commands.Commands` reads it."""
 
     __slots__ = ("_hints", "emit", "lists", "runs", "statements")

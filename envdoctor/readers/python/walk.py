@@ -16,7 +16,7 @@ from envdoctor.readers.python.environment.settle import Settler
 from envdoctor.readers.python.names.names import children
 from envdoctor.readers.python.names.scopes import Where
 from envdoctor.readers.python.names.words import is_capitals, says_environment, says_log, says_report
-from envdoctor.readers.python.shell import Shell
+from envdoctor.readers.python.shell import ShellCalls
 from envdoctor.readers.python.uses import Uses
 
 NAME, CONSTANT, ATTRIBUTE, CALL = ast.Name, ast.Constant, ast.Attribute, ast.Call
@@ -37,7 +37,7 @@ class Walk:
         self.mappings = Mappings(emit)
         self.environ = Environ(emit, self.mappings)
         self.given = GivenByCalls(emit, self.mappings)
-        self.shell = Shell(emit)
+        self.shell = ShellCalls(emit)
         self.uses = Uses(emit)
         self._special: dict[str, bool] = {}
 

@@ -77,6 +77,16 @@ def read_embedded(
         return moved(source.inside(source, kind), order, scope, branch)
 
 
+@dataclass(frozen=True, slots=True)
+class ShellText:
+    """Shell text that a reader met, with what stands around it as facts have it (`FileFacts.scripts`)."""
+
+    source: Source
+    scope: Scope = Scope()
+    branch: tuple[Branch, ...] = ()
+    order: int = 0
+
+
 @contextmanager
 def deeper() -> Iterator[bool]:
     """One level of text inside text; False where that is too deep."""
@@ -104,6 +114,7 @@ def moved(facts: FileFacts, order: int, scope: Scope | None, branch: tuple[Branc
     facts.calls = [scoped(fact) for fact in facts.calls]
     facts.launches = [scoped(fact) for fact in facts.launches]
     facts.inclusions = [scoped(fact) for fact in facts.inclusions]
+    facts.scripts = [scoped(script) for script in facts.scripts]
     return facts
 
 
@@ -116,6 +127,7 @@ def merge(into: FileFacts, facts: FileFacts) -> None:
     into.inclusions += facts.inclusions
     into.components += facts.components
     into.problems += facts.problems
+    into.scripts += facts.scripts
 
 
 def next_order(facts: FileFacts, order: int) -> int:

@@ -24,7 +24,7 @@ _VALUED_BEFORE = ("-f", "--file", "-p", "--project-name", "-n", "--namespace", "
 """Options before a subcommand that take a value: `docker compose -f FILE run`, `kubectl -n NAME exec`."""
 _QUESTIONS = ("--help", "--version", "-V")
 """`srun --help` starts nothing."""
-_RUNNERS = frozenset((
+RUNNERS = frozenset((
     "cProfile", "profile", "pdb", "ipdb", "pudb", "trace", "coverage", "debugpy", "viztracer", "memray", "scalene",
     "kernprof", "line_profiler", "torch.utils.bottleneck", "faulthandler",
 ))  # fmt: skip
@@ -202,7 +202,7 @@ def _python_module(
 ) -> Sequence[tuple[list[Word], ShellContext]]:
     module = words[at + 1].text if at + 1 < len(words) else ""
     launcher = module_launchers().get(module)
-    if launcher is None and module in _RUNNERS:
+    if launcher is None and module in RUNNERS:
         script = next((i for i in range(at + 2, len(words)) if words[i].text.endswith(".py")), 0)
         if script:
             state.launch("python", texts(words), _span(words), context, texts(words[script:]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
-from envdoctor.core.branches import exclusive
 from envdoctor.core.facts import (
     Branch,
     Channel,
@@ -20,6 +19,7 @@ from envdoctor.core.facts import (
     Setting,
     Use,
     Value,
+    exclusive,
 )
 from envdoctor.core.records import dataclass, field, replace
 from envdoctor.core.regexes import regex

@@ -164,7 +164,7 @@ class YamlWalker:
     def special(self, key: str, key_node: TreeNode, value: TreeNode, context: YamlContext, inner: YamlContext) -> bool:
         """Keys whose meaning does not follow from an environment or a script; True where one was handled."""
         if key in ("env_file", "envFrom", "env_files"):
-            self.inclusions(value)
+            self.inclusions(value, context)
         elif key in ("limits", "requests") and isinstance(value, MappingNode):
             self.resources(value, context)
         elif key == "configMapGenerator":
@@ -233,8 +233,8 @@ class YamlWalker:
             return None
         return (YamlWalker(document, self.out, self.budget, self.level + 1), root) if root else None
 
-    def inclusions(self, value: TreeNode) -> None:
-        """`env_file: path` of compose, `envFrom` of Kubernetes."""
+    def inclusions(self, value: TreeNode, context: YamlContext) -> None:
+        """`env_file: path` of compose, `envFrom` of Kubernetes, for the container that they stand in."""
         for item in value.value if isinstance(value, SequenceNode) else [value]:
             keys = keys_of(self.document, item)
             reference = next((keys[key] for key in ("configMapRef", "secretRef") if key in keys), None)
@@ -243,9 +243,11 @@ class YamlWalker:
             if "name" in names:
                 kind = "ConfigMap" if "configMapRef" in keys else "Secret"
                 target = f"{kind}/{self.document.text(names['name'])}"
-                self.out.add(Inclusion("configuration", target, self.document.inner_place(names["name"]), 0))
+                place = self.document.inner_place(names["name"])
+                self.out.add(Inclusion("configuration", target, place, 0, scope=context.scope))
             elif target:
-                self.out.add(Inclusion("env-file", target, self.document.inner_place(keys.get("path", item)), 0))
+                place = self.document.inner_place(keys.get("path", item))
+                self.out.add(Inclusion("env-file", target, place, 0, scope=context.scope))
 
     def component(self, name: str, node: TreeNode, context: YamlContext) -> None:
         """State a component whose version is the text of a scalar."""
@@ -314,7 +316,7 @@ class YamlWalker:
             if "literals" in keys:
                 self.environments.read(keys["literals"], inner)
             if "envs" in keys:
-                self.inclusions(keys["envs"])
+                self.inclusions(keys["envs"], inner)
 
     def is_patch(self, keys: dict[str, TreeNode], context: YamlContext) -> bool:
         """A JSON patch of an environment: `{op: add, path: /spec/.../env/-, value: {...}}`."""

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from envdoctor.core.findings import Finding
 from envdoctor.engine import ScanResult
-from envdoctor.reports.base import printable, totals
+from envdoctor.reports.base import coverage_line, printable, totals
 
 CODES = {"error": "1;31", "warning": "1;33", "info": "1;36", "path": "1", "mark": "1;34", "dim": "2"}
 WIDTH = 112
@@ -78,7 +78,8 @@ class TextReport:
         return f"{printable(place.path)}:{place.line}: {self._paint('info', 'note')}: {printable(problem.message)}"
 
     def _closing(self, result: ScanResult) -> str:
-        return totals(result)
+        launches = result.summary.get("launches")
+        return f"{totals(result)}\n{coverage_line(launches)}" if launches and launches["found"] else totals(result)
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

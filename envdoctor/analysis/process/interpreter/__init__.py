@@ -1,0 +1,1 @@
+"""Runs scripts in the mind: what each process they start sees, and where each value came from."""

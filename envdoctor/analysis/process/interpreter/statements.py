@@ -1,0 +1,296 @@
+"""Compound commands: branches, loops, functions, subshells, pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
+from envdoctor.analysis.process.interpreter.slots import Atom, Guard
+from envdoctor.analysis.process.interpreter.state import Function, Shell, met
+from envdoctor.analysis.process.interpreter.text import Text
+from envdoctor.analysis.process.interpreter.walker import Handler, Walker
+from envdoctor.core.facts import Place
+from envdoctor.core.operations import Body, Operation, literal
+
+MOST_UNROLLED = 32
+"""Words of a loop that are each gone through."""
+MOST_TIMES = 64
+"""How often the body of loops inside one another is gone through, if their words are known."""
+Step = tuple[Shell | None, Atom | None, Guard]
+
+
+def _assign(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    return assign.assign(walker, operation, shell)
+
+
+def _declare(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    for field in assign.declare(walker, operation, shell):
+        variables.exports(walker, field, shell)
+    return shell
+
+
+def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, _, _, flags, words = operation
+    if "f" in flags:
+        return shell
+    for field in expand.fields_of(walker, words, shell):
+        if field.known and field.text.isidentifier():
+            assign.unset(shell, field.text)
+    return shell
+
+
+def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    """`a && b`, `a || b`. A plain command before `&&` is taken to succeed, one before `||` too."""
+    kind, line, column, left, right = operation
+    inner = left[0] if len(left) == 1 else None
+    if inner is not None and inner[0] == kind:  # (a && b) && c is a && (b && c)
+        return _both(walker, (kind, line, column, inner[3], ((kind, line, column, inner[4], right),)), shell)
+    if kind == "or" and inner is not None and inner[0] == "and" and _is_plain(inner[4]) and not _is_plain(inner[3]):
+        return _if(walker, ("if", line, column, ((inner[3], inner[4]),), right), shell)
+    guard = shell.guard
+    first = conditions.ways(walker, operation[3], shell)
+    goes, other = (first.yes, first.no) if operation[0] == "and" else (first.no, first.yes)
+    if _is_plain(operation[3]):
+        return _plainly(walker, operation, goes, other, guard)
+    after = walker.run(operation[4], goes) if goes is not None else None
+    atom = first.atom if operation[0] == "and" or first.atom is None else first.atom.opposite()
+    return met(after, other, atom, guard)
+
+
+def _plainly(
+    walker: Walker, operation: Operation, goes: Shell | None, other: Shell | None, guard: Guard
+) -> Shell | None:
+    """A command is assumed to succeed: what follows `&&` happens for sure, what follows `||` perhaps."""
+    if operation[0] == "and":
+        if goes is not None:
+            goes.guard = guard
+        return walker.run(operation[4], goes) if goes is not None else other
+    walker.run(operation[4], goes.copy()) if goes is not None else None
+    if other is not None:
+        other.guard = guard
+    return other if other is not None else goes
+
+
+def _is_plain(body: Body) -> bool:
+    """Whether a condition is a command, and not a test."""
+    last = body[-1] if body else None
+    while last is not None and last[0] in ("and", "or", "group"):
+        inner = last[4] if last[0] != "group" else last[3]
+        if last[0] == "or":
+            return False
+        last = inner[-1] if inner else None
+    if last is None or last[0] in ("test", "not"):
+        return False
+    program = literal(last[6][0]) if last[0] == "call" and last[6] else ""
+    return program not in ("grep", "command", "which", "type", "hash", "false", "egrep", "pgrep", "diff", "cmp")
+
+
+def _not(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    return walker.run(operation[3], shell)
+
+
+def _test(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    """A test changes nothing; a directive is a comment to the shell."""
+    return shell
+
+
+def _if(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, _, _, arms, otherwise = operation
+    steps: list[Step] = []
+    rest: Shell | None = shell
+    for condition, body in arms:
+        if rest is None:
+            break
+        guard = rest.guard
+        found = conditions.ways(walker, condition, rest)
+        after = walker.run(body, found.yes) if found.yes is not None else None
+        steps.append((after, found.atom, guard))
+        rest = found.no
+    if otherwise is not None and rest is not None:
+        rest = walker.run(otherwise, rest)
+    return _joined(steps, rest)
+
+
+def _joined(steps: Sequence[Step], rest: Shell | None) -> Shell | None:
+    for after, atom, guard in reversed(steps):
+        rest = met(after, rest, atom, guard)
+    return rest
+
+
+def _case(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, _, _, subject, arms = operation
+    steps: list[Step] = []
+    rest: Shell | None = shell
+    for patterns, body in arms:
+        if rest is None:
+            break
+        guard = rest.guard
+        found = conditions.choices(walker, subject, patterns, rest)
+        after = walker.run(body, found.yes) if found.yes is not None else None
+        steps.append((after, found.atom, guard))
+        rest = found.no
+    return _joined(steps, rest)
+
+
+def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, line, column, name, words, body = operation
+    if words is None or not name:
+        fields = list(shell.arguments) if name and shell.arguments is not None else None
+    else:
+        fields = expand.fields_of(walker, words, shell)
+        if not fields and any(expand.text_of(walker, word, shell).likely for word in words):
+            fields = None
+    place = Place(shell.path, line, column, line, column + 1)
+    too_many = fields is None or len(fields) > MOST_UNROLLED or walker.times() * len(fields) > MOST_TIMES
+    if fields is None or too_many or any(not _is_item(field) for field in fields):
+        return _open_loop(walker, name, fields, body, place, shell)
+    return _unrolled(walker, name, fields, body, place, shell)
+
+
+def _is_item(field: Text) -> bool:
+    """Whether a word of a loop is one item for sure: known, or quoted."""
+    if not field.known:
+        return field.quoted and not any(p.name == "@" or p.text.endswith("[@]}") for p in field.pieces)
+    return not any(sign in field.text for sign in "{*?")
+
+
+def _unrolled(
+    walker: Walker, name: str, fields: Sequence[Text], body: Body, place: Place, shell: Shell
+) -> Shell | None:
+    after: Shell | None = shell
+    with walker.loop(len(fields) or 1) as broken:
+        for field in fields:
+            if after is None:
+                break
+            if name:
+                assign.bind(walker, after, name, field, place, assign.BARE)
+            after = _round(walker, body, after)
+    return walker.meet_all([after, *broken])
+
+
+def _open_loop(
+    walker: Walker, name: str, fields: Sequence[Text] | None, body: Body, place: Place, shell: Shell,
+    surely: bool = False,
+) -> Shell | None:  # fmt: skip
+    """A loop over what nobody can list: no time (not where `surely`), once, or again with what the first has left."""
+    guard = shell.guard
+    atom = Atom(f"loop at {place.line}:{place.column} of {place.path}", (walker.operations,), True)
+    item = fields[0] if fields and len(fields) == 1 else None
+    skipped = shell.on(atom.opposite()) if shell.can(atom.opposite()) else None
+    inside = shell if surely else shell.on(atom)
+    with walker.loop() as broken:
+        after = once = _once(walker, name, item, body, place, inside)
+        if once is not None and walker.may_repeat():
+            after = _once(walker, name, item, body, place, once.copy())
+    if surely and broken:
+        return walker.meet_all(broken)
+    return met(walker.meet_all([once, after, *broken]), None if surely else skipped, atom, guard)
+
+
+def _once(walker: Walker, name: str, item: Text | None, body: Body, place: Place, shell: Shell) -> Shell | None:
+    if name:
+        assign.bind(walker, shell, name, item if item is not None and not item.known else None, place, assign.BARE)
+    return _round(walker, body, shell)
+
+
+def _round(walker: Walker, body: Body, shell: Shell) -> Shell | None:
+    with walker.round() as continued:
+        after = walker.run(body, shell)
+    return walker.meet_all([after, *continued])
+
+
+def _while(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, line, column, condition, body, until = operation
+    place = Place(shell.path, line, column, line, column + 1)
+    guard = shell.guard
+    found = conditions.ways(walker, condition, shell)
+    inside, outside = (found.no, found.yes) if until else (found.yes, found.no)
+    if inside is None:
+        return outside
+    after = _open_loop(walker, "", None, body, place, inside, surely=outside is None)
+    atom = found.atom.opposite() if until and found.atom else found.atom
+    if outside is None:
+        return after
+    return met(after, outside, atom, guard)
+
+
+def _subshell(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, line, column, body = operation
+    return processes.inside(walker, body, shell, "subshell", Place(shell.path, line, column, line, column + 1))
+
+
+def _background(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, line, column, body = operation
+    if len(body) == 1 and body[0][0] in ("call", "and"):
+        kept = shell.copy()
+        place = Place(shell.path, line, column, line, column + 1)
+        processes.ended_without_start(kept, walker.run(body, shell.copy()), "subshell", place)
+        return kept
+    return processes.inside(walker, body, shell, "subshell", Place(shell.path, line, column, line, column + 1))
+
+
+def _group(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    return walker.run(operation[3], shell)
+
+
+def _pipe(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    """Each part runs in a shell of its own; what an echo or a here-document tells is the input of the next part."""
+    _, line, column, bodies = operation
+    place = Place(shell.path, line, column, line, column + 1)
+    told: Text | None = None
+    for body in bodies:
+        part = shell.copy()
+        part.stdin = told
+        told = commands.told(walker, body, part)
+        simple = len(body) == 1 and body[0][0] == "call"
+        if simple and not _runs_here(body[0], shell):
+            after = walker.run(body, part)
+            if after is not None:
+                shell.files = after.files
+            continue
+        processes.inside(walker, body, shell, "pipe", place, told_in=part.stdin)
+    return shell
+
+
+def _runs_here(call: Operation, shell: Shell) -> bool:
+    """A function or `eval` in a pipe: a part that changes its own shell."""
+    program = literal(call[6][0]) if call[6] else ""
+    return program in shell.functions or program in ("eval", "source", ".", "export")
+
+
+def _function(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    _, line, _, name, body = operation
+    shell.functions[name] = Function(body, shell.path, line)
+    return shell
+
+
+def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    """A compound command with its input or output redirected; `{ echo ...; } > file` writes a file."""
+    _, _, _, redirects, body = operation
+    before = shell.stdin
+    shell.stdin = commands.input_of(walker, redirects, shell) or before
+    target = commands.output_of(walker, redirects, shell)
+    lines = [commands.told(walker, (inner,), shell) for inner in _plain_lines(body)] if target else []
+    after = walker.run(body, shell)
+    if after is not None:
+        after.stdin = before
+        if target and lines and all(line is not None for line in lines):
+            commands.write(after, target, [line for line in lines if line is not None], appends=False)
+    return after
+
+
+def _plain_lines(body: Body) -> Body:
+    return body[0][3] if len(body) == 1 and body[0][0] == "group" else body
+
+
+def _gap(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    walker.notes.gaps[shell.path, operation[1], operation[3][:80]] = None
+    return shell
+
+
+HANDLERS: dict[str, Handler] = {
+    "assign": _assign, "declare": _declare, "unset": _unset, "call": commands.call, "and": _both, "or": _both,
+    "not": _not, "test": _test, "if": _if, "case": _case, "for": _for, "while": _while, "subshell": _subshell,
+    "background": _background, "group": _group, "pipe": _pipe, "function": _function, "redirected": _redirected,
+    "gap": _gap, "directive": _test,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""What launcher files say, as records, and how the words of a command are read by them."""

@@ -1,0 +1,1 @@
+"""Shell text as operations: the bodies that the process model runs."""
