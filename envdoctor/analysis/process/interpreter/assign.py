@@ -152,7 +152,9 @@ def _alternative(
 ) -> Alternative:
     if text is None:
         return Alternative("unknown", "", exported, origins)
-    whole = text.text[:LONGEST]
+    whole = text.text
+    if len(whole) > LONGEST:
+        return Alternative("unknown", whole[:LONGEST], exported, origins)
     if not text.known:
         if any(piece.known for piece in text.pieces):
             walker.texts[name, whole] = text.pieces

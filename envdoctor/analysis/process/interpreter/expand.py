@@ -18,6 +18,8 @@ from envdoctor.core.operations import Body, Part, Word, literal
 
 MOST_FIELDS = 300
 """Words that one array or list becomes."""
+MOST_PIECES = 3000
+"""Pieces of one value; one that grows beyond (`A="$A$A"` again and again) is not known."""
 DEEPEST = 12
 """References inside operands that are followed."""
 _EMPTY = ("", ":-", "-", ":=", "=", ":?", "?", ":+", "+")
@@ -37,6 +39,8 @@ def text_of(walker: Walker, word: Word, shell: Shell) -> Text:
                 last = field[0] if field else Piece("", True, shell.path, word[0], word[1])
                 pieces.append(Piece(" ", True, last.path, last.line, last.column))
             pieces += field
+        if len(pieces) > MOST_PIECES:
+            return Text([Piece("...", False, shell.path, word[0], word[1])], place_of(word, shell.path))
     return Text(pieces, place_of(word, shell.path), _is_quoted(word))
 
 
