@@ -198,17 +198,14 @@ def test_a_program_that_nobody_starts_begins_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sees_"),
+    "text",
     [
-        ("export A=1\ntmux new-session -d -s x\ntmux send-keys -t x 'RANK' Enter", {"A": "1"}),
-        ("tmux new-session -d -s x\nexport A=1\ntmux send-keys -t x 'RANK' Enter", {}),
-        ("ray start --head\nexport A=1\nray job submit -- RANK", {}),
+        "tmux new-session -d -s x\nexport A=1\ntmux send-keys -t x 'RANK' Enter",
+        "ray start --head\nexport A=1\nray job submit -- RANK",
     ],
 )  # fmt: skip
-def test_what_was_started_before_has_what_was_there_then(tmp_path: Path, text: str, sees_: dict[str, str]) -> None:
-    if "tmux" in text and sees_:
-        pytest.xfail("whether the pane or its server was there before is not known")
-    assert only(tree(tmp_path, {"run.sh": text + "\n"})).sees == sees_
+def test_what_was_started_before_is_not_sure_to_have_what_came_later(tmp_path: Path, text: str) -> None:
+    assert only(tree(tmp_path, {"run.sh": text + "\n"})).sees.get("A") != "1"
 
 
 def test_a_root_without_ranks_tells_what_it_leaves(tmp_path: Path) -> None:

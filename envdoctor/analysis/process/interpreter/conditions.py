@@ -79,24 +79,51 @@ def _not(walker: Walker, operation: Operation, shell: Shell) -> Ways:
     return Ways(inner.no, inner.yes, inner.atom.opposite() if inner.atom else None)
 
 
+def chain(operation: Operation) -> list[Body]:
+    """The parts of `a && b && c`, which is read as `(a && b) && c`."""
+    parts = [operation[4]]
+    left = operation[3]
+    while len(left) == 1 and left[0][0] == operation[0]:
+        parts.append(left[0][4])
+        left = left[0][3]
+    return [left, *reversed(parts)]
+
+
+def chained(like: Operation, parts: Sequence[Body]) -> Body:
+    """The parts of a chain as a body of one operation."""
+    kind, line, column, *_ = like
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = ((kind, line, column, whole, part),)
+    return whole
+
+
 def _and(walker: Walker, operation: Operation, shell: Shell) -> Ways:
     guard = shell.guard
-    first = ways(walker, operation[3], shell)
-    if first.yes is None:
-        return first
-    second = ways(walker, operation[4], first.yes)
-    no = met(second.no, first.no, first.atom, guard)
-    return Ways(second.yes, no, second.atom if first.no is None else None if second.no is not None else first.atom)
+    first, *rest = chain(operation)
+    found = ways(walker, first, shell)
+    for part in rest:
+        if found.yes is None:
+            break
+        second = ways(walker, part, found.yes)
+        no = met(second.no, found.no, found.atom, guard)
+        atom = second.atom if found.no is None else None if second.no is not None else found.atom
+        found = Ways(second.yes, no, atom)
+    return found
 
 
 def _or(walker: Walker, operation: Operation, shell: Shell) -> Ways:
     guard = shell.guard
-    first = ways(walker, operation[3], shell)
-    if first.no is None:
-        return first
-    second = ways(walker, operation[4], first.no)
-    yes = met(first.yes, second.yes, first.atom, guard)
-    return Ways(yes, second.no, second.atom if first.yes is None else None if second.yes is not None else first.atom)
+    first, *rest = chain(operation)
+    found = ways(walker, first, shell)
+    for part in rest:
+        if found.no is None:
+            break
+        second = ways(walker, part, found.no)
+        yes = met(found.yes, second.yes, found.atom, guard)
+        atom = second.atom if found.yes is None else None if second.yes is not None else found.atom
+        found = Ways(yes, second.no, atom)
+    return found
 
 
 def _group(walker: Walker, operation: Operation, shell: Shell) -> Ways:

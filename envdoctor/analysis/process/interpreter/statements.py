@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
 from envdoctor.analysis.process.interpreter.slots import Atom, Guard
@@ -40,35 +41,49 @@ def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 
 def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    """`a && b`, `a || b`. A plain command before `&&` is taken to succeed, one before `||` too."""
-    kind, line, column, left, right = operation
-    inner = left[0] if len(left) == 1 else None
-    if inner is not None and inner[0] == kind:  # (a && b) && c is a && (b && c)
-        return _both(walker, (kind, line, column, inner[3], ((kind, line, column, inner[4], right),)), shell)
-    if kind == "or" and inner is not None and inner[0] == "and" and _is_plain(inner[4]) and not _is_plain(inner[3]):
-        return _if(walker, ("if", line, column, ((inner[3], inner[4]),), right), shell)
+    """`a && b && c`, `a || b || c`. A plain command before `&&` is taken to succeed, one before `||` too."""
+    kind, line, column, *_ = operation
+    first, *rest = conditions.chain(operation)
+    if kind == "or" and len(first) == 1 and first[0][0] == "and":
+        test, then = first[0][3], first[0][4]
+        if _is_plain(then) and not _is_plain(test):  # `test && command || rest`
+            return _if(walker, ("if", line, column, ((test, then),), conditions.chained(operation, rest)), shell)
+    ways: list[Aside] = []
+    going: Shell | None = shell
+    for part in (first, *rest[:-1]):
+        if going is not None:
+            going = _before(walker, kind, part, going, ways)
+    after = walker.run(rest[-1], going) if going is not None else None
+    for way in reversed(ways):
+        after = met(after, way.shell, way.atom, way.guard) if way.meets else way.shell
+    return after
+
+
+class Aside(NamedTuple):
+    """A way that leaves a chain early. Not `meets`: it is the only one that counts, the chain is only looked at."""
+
+    shell: Shell | None
+    atom: Atom | None
+    guard: Guard
+    meets: bool = True
+
+
+def _before(walker: Walker, kind: str, part: Body, shell: Shell, ways: list[Aside]) -> Shell | None:
+    """The shell that goes on behind a part of a chain; `ways` takes the one that does not."""
     guard = shell.guard
-    first = conditions.ways(walker, operation[3], shell)
-    goes, other = (first.yes, first.no) if operation[0] == "and" else (first.no, first.yes)
-    if _is_plain(operation[3]):
-        return _plainly(walker, operation, goes, other, guard)
-    after = walker.run(operation[4], goes) if goes is not None else None
-    atom = first.atom if operation[0] == "and" or first.atom is None else first.atom.opposite()
-    return met(after, other, atom, guard)
-
-
-def _plainly(
-    walker: Walker, operation: Operation, goes: Shell | None, other: Shell | None, guard: Guard
-) -> Shell | None:
-    """A command is assumed to succeed: what follows `&&` happens for sure, what follows `||` perhaps."""
-    if operation[0] == "and":
-        if goes is not None:
-            goes.guard = guard
-        return walker.run(operation[4], goes) if goes is not None else other
-    walker.run(operation[4], goes.copy()) if goes is not None else None
-    if other is not None:
+    found = conditions.ways(walker, part, shell)
+    goes, other = (found.yes, found.no) if kind == "and" else (found.no, found.yes)
+    if not _is_plain(part):
+        atom = found.atom if kind == "and" or found.atom is None else found.atom.opposite()
+        ways.append(Aside(other, atom, guard))
+        return goes
+    if kind == "and" and goes is not None:
+        goes.guard = guard
+        return goes
+    if kind == "or" and other is not None:
         other.guard = guard
-    return other if other is not None else goes
+    ways.append(Aside(other if other is not None else goes, None, guard, meets=False))
+    return goes.copy() if goes is not None else None
 
 
 def _is_plain(body: Body) -> bool:
