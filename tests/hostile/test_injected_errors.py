@@ -136,7 +136,7 @@ def test_a_rule_that_fails(
         return check
 
     monkeypatch.setattr(checks, "in_file", failing(checks.in_file))
-    monkeypatch.setattr(checks, "in_unit", failing(checks.in_unit))
+    monkeypatch.setattr(checks, "in_launches", failing(checks.in_launches))
     status, report, told = scan(root, *words)
     assert status == 2
     assert f"by {rule.name}: InjectedError in " in told
@@ -260,7 +260,7 @@ def test_a_rule_that_fails_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     before = judged(node)
     assert before.errors == []
     name = next(f.name for f in before.findings if f.name in {rule.name for rule in load_rulebook()})
-    for asked in ("in_file", "in_unit", "on_node"):
+    for asked in ("in_file", "in_launches", "on_node"):
         real = getattr(checks, asked)
         monkeypatch.setattr(
             checks, asked, lambda rule, *r, real=real: unforeseen() if rule.name == name else real(rule, *r)
