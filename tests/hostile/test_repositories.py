@@ -28,7 +28,8 @@ COMMANDS = (
     "scan --format json --format sarif:report.sarif", "scan --output report.txt", "scan --exclude sub --force-exclude .",
     "scan --target rocm-6.2 --level placement --select ED1 --ignore ED2 --fail-on never",
     "scan --config sub/own.toml", "scan --stdin-filename train.sh", "scan --show-files", "scan --show-settings",
-    "scan --show-target", "scan --show-launches", "scan --diff-launch train.sh new.sh", "scan --diff",
+    "scan --show-target", "scan --show-launches", "scan --show-unknown --fail-on-unknown",
+    "scan --diff-launch train.sh new.sh", "scan --diff",
     "scan --diff --unsafe-fixes", "scan --write-baseline baseline.json", "scan --baseline baseline.json",
     "scan --add-ignores", "scan --fix", "scan --fix --unsafe-fixes", "live --no-torch --script train.sh",
 )  # fmt: skip

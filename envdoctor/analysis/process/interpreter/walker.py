@@ -22,7 +22,6 @@ from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation
 from envdoctor.knowledge.launchers import Launchers
 from envdoctor.readers.kinds import kind_of
-from envdoctor.readers.shell.bodies.reader import body
 
 if TYPE_CHECKING:
     from envdoctor.knowledge.catalog.model import Variable
@@ -128,6 +127,8 @@ class Walker:
 
     def run_text(self, text: Text, shell: Shell) -> Shell | None:
         """Run text in a shell: what `eval`, `bash -c` and a here-document hold."""
+        from envdoctor.readers.shell.bodies.reader import body  # the shell's parser: a scan of Python does without
+
         if self._text_depth >= DEEPEST_TEXT or len(text.text) > LONGEST_TEXT:
             self.notes.bound("text inside text", shell.path)
             return shell
