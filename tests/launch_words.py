@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envdoctor.analysis.process.edges import Crossing
 from envdoctor.core.facts import Place
 
 _WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+")
@@ -44,3 +45,24 @@ def words_of(line: str) -> list[PlainWord]:
         known = not re.search(r"[$`]", re.sub(r"'[^']*'", "", match[0]))
         found.append(PlainWord(text, known, match[0].startswith('"'), match.start() + 1))
     return found
+
+
+def carries(crossing: Crossing[PlainWord], name: str) -> bool | None:
+    """Whether a variable that the caller exports arrives with the value it has there; None: nobody can tell."""
+    given = [g for g in crossing.gives if _names(g.name.text, name) and (g.stars or g.name.text == name)]
+    if name in crossing.resets or any(g.op == "unset" for g in given):
+        return False
+    if given and given[-1].op == "pass":
+        return None if given[-1].maybe or given[-1].stars == "maybe" else True
+    if any(g.wins == "over" for g in given):
+        return None if given[-1].maybe else False
+    if crossing.unknown:
+        return None
+    if any(_names(dropped, name) for dropped in crossing.drops):
+        return False
+    return crossing.start == "caller" or any(_names(kept, name) for kept in crossing.keeps)
+
+
+def _names(pattern: str, name: str) -> bool:
+    """Whether `NAME` or `PREFIX*` stands for a name."""
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

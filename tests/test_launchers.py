@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from launch_words import words_of
+from launch_words import carries, words_of
 from support import found, scan_json
 
 from envdoctor.analysis.process.edges import EdgeSurroundings, Invocation, cross, edge_of, find
@@ -75,8 +75,8 @@ def test_an_example_carries_and_drops_what_it_says(file: LauncherFile, example: 
     command = invocation(file, example)
     assert command is not None
     crossing = cross(command, EdgeSurroundings(batch=example.under))
-    assert {name: crossing.carries(name) for name in example.keeps} == dict.fromkeys(example.keeps, True)
-    assert {name: crossing.carries(name) for name in example.drops} == dict.fromkeys(example.drops, False)
+    assert {name: carries(crossing, name) for name in example.keeps} == dict.fromkeys(example.keeps, True)
+    assert {name: carries(crossing, name) for name in example.drops} == dict.fromkeys(example.drops, False)
     assert bool(crossing.unknown) == example.unknown, crossing.unknown
 
 
@@ -190,8 +190,8 @@ def test_a_new_launcher_is_one_file(tmp_path: Path) -> None:
     assert (edge.title, edge.evidence) == ("My launcher", ("measured",))
     command = find(made, words_of("mylaunch -n 2 python train.py"))
     assert command is not None
-    assert cross(command).carries("NCCL_ALGO") is True
-    assert cross(command).carries("OMP_NUM_THREADS") is False
+    assert carries(cross(command), "NCCL_ALGO") is True
+    assert carries(cross(command), "OMP_NUM_THREADS") is False
 
 
 PRUN = f'title = "Another prun"\n{NEEDED}'

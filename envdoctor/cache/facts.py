@@ -88,34 +88,38 @@ class Store:
         """Facts of a file: those that are kept for this content, else by `read`."""
         if len(source.text) < SMALLEST:
             return read(source, kind)
-        if self._kept is None:
-            self._kept = _loaded(self._path)
-        key = digest(f"{kind}\0{source.path}\0{source.text}".encode("utf-8", "surrogatepass"))
-        data = self._kept.get(key)
+        key, data = self._look(source, kind)
         if data is not None:
-            self._used[key] = data
             return from_bytes(data)
         found = read(source, kind)
         if not found.problems:
-            self._used[key] = to_bytes(found)
-            self._new = True
+            self._keep(key, to_bytes(found))
         return found
 
     def scripts(self, source: Source, kind: str, make: Scripts) -> Sequence[Script]:
         """The scripts in a file: those that are kept for this content, else what `make` makes of it."""
         if len(source.text) < SMALLEST:
             return make(source, kind)
+        key, data = self._look(source, f"scripts\0{kind}")
+        if data is not None:
+            return scripts_from_bytes(data)
+        found = make(source, kind)
+        self._keep(key, scripts_to_bytes(found))
+        return found
+
+    def _look(self, source: Source, kind: str) -> tuple[str, bytes | None]:
+        """The key of a file's content, and what is kept under it."""
         if self._kept is None:
             self._kept = _loaded(self._path)
-        key = digest(f"scripts\0{kind}\0{source.path}\0{source.text}".encode("utf-8", "surrogatepass"))
+        key = digest(f"{kind}\0{source.path}\0{source.text}".encode("utf-8", "surrogatepass"))
         data = self._kept.get(key)
         if data is not None:
             self._used[key] = data
-            return scripts_from_bytes(data)
-        found = make(source, kind)
-        self._used[key] = scripts_to_bytes(found)
+        return key, data
+
+    def _keep(self, key: str, data: bytes) -> None:
+        self._used[key] = data
         self._new = True
-        return found
 
     def save(self) -> None:
         """Keep what was used, and what was kept before as far as there is room."""

@@ -45,6 +45,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from envdoctor.core.facts import Branch, Scope
+from envdoctor.core.regexes import regex
 
 Part: TypeAlias = tuple[Any, ...]
 Word: TypeAlias = tuple[int, int, int, int, tuple[Part, ...]]
@@ -53,6 +54,7 @@ Body: TypeAlias = tuple[Operation, ...]
 Redirect: TypeAlias = tuple[str, str, Word]
 
 NOTHING: Body = ()
+_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
 
 
 class Script(NamedTuple):
@@ -80,3 +82,10 @@ def literal(word: Word) -> str | None:
 def plain(text: str, line: int, column: int) -> Word:
     """A word of text that stands on one line."""
     return (line, column, line, column + len(text), (("text", text, line, column),) if text else ())
+
+
+def head_end(text: str) -> int:
+    """Where the head of a script ends: comments and blank lines before its first command, behind which no batch system
+    reads directives (sbatch(1), qsub(1B))."""
+    match = _HEAD.match(text)
+    return match.end() if match else 0

@@ -49,8 +49,7 @@ def build(paths: Sequence[Path]) -> dict[str, Any]:
     rows = _rows(table)
     for stem, content in table.items():
         _check_shares(content, stem, owners)
-        for kind in ("edge",):
-            _check_launchers(content, kind, stem, owners)
+        _check_edges(content, stem, owners)
         _check_flags(content, stem, rows)
     return table
 
@@ -97,15 +96,15 @@ def _check_shares(content: Mapping[str, Any], stem: str, owners: Mapping[str, st
         raise LauncherError(f"launchers/{stem}.toml: shares: {missing[0]} has no commands")
 
 
-def _check_launchers(content: Mapping[str, Any], kind: str, stem: str, owners: Mapping[str, str]) -> None:
+def _check_edges(content: Mapping[str, Any], stem: str, owners: Mapping[str, str]) -> None:
     """An edge speaks of commands of its own file, or of those of a file that `shares` names."""
     where = f"launchers/{stem}.toml"
     shared = [f"launchers/{other}.toml" for other in content.get("shares", ())]
-    for index, row in enumerate(content.get(kind, ()), 1):
+    for index, row in enumerate(content.get("edge", ()), 1):
         for name in sorted(NAMES.read(row["launchers"])):
             fault = _fault_of_name(name, "only_with" in row, where, shared, owners)
             if fault:
-                raise LauncherError(f"{where}: {kind} {index}: {fault}")
+                raise LauncherError(f"{where}: edge {index}: {fault}")
 
 
 def _rows(table: Mapping[str, Any]) -> dict[str, LauncherCommand]:

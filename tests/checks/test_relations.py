@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scanned import findings, said, write
-
-from envdoctor.checks.relations.lines import HARMLESS, commands_in
 
 TAIL = "torchrun train.py\n"
 
@@ -183,24 +179,3 @@ def test_findings_show_the_other_place(tmp_path: Path) -> None:
     (found,) = findings(write(tmp_path, {"run.sh": script}), "contradictory")
     assert [(r.place.line, r.variable) for r in found.related] == [(1, "NCCL_P2P_DISABLE")]
     assert "tested first" in found.message
-
-
-@pytest.mark.parametrize(
-    ("text", "commands"),
-    [
-        ("echo a; ./b && c | d", ["echo", "./b", "c", "d"]),
-        ("A=1 B='x; y' run \\\n  --more", ["run"]),
-        ('X="a\nb ./c"\n# no\ny # z', ["y"]),
-        ("cat <<EOF\nrm all\nEOF\nend", ["cat", "end"]),
-        ("L=(a\n b c)\nz", ["z"]),
-        ("A=$(date) go", ["go"]),
-    ],
-)
-def test_commands_in_lines(text: str, commands: list[str]) -> None:
-    assert list(commands_in(text.split("\n"))) == commands
-
-
-@given(st.text(alphabet="ab=;|&\n\"'()<>E$` #\\", max_size=80))
-def test_any_lines_have_commands(text: str) -> None:
-    assert all(word for word in commands_in(text.split("\n")))
-    assert "export" in HARMLESS

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from launch_words import PlainWord, words_of
+from launch_words import PlainWord, carries, words_of
 
 from envdoctor.analysis.process.edges import (
     Crossing,
@@ -100,7 +100,7 @@ def crossed(line: str, batch: str = "", part: int = 0, **variables: str) -> Cros
 def test_lost(line: str) -> None:
     name = "MASTER_ADDR" if line.startswith("torchrun") else "NCCL_ALGO"
     crossing = crossed(line)
-    assert crossing.carries(name) is False, crossing
+    assert carries(crossing, name) is False, crossing
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_lost(line: str) -> None:
 )
 def test_arrives(line: str) -> None:
     crossing = crossed(line)
-    assert crossing.carries("NCCL_ALGO") is True, crossing
+    assert carries(crossing, "NCCL_ALGO") is True, crossing
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_arrives(line: str) -> None:
 def test_cannot_be_told(line: str, why: str) -> None:
     crossing = crossed(line)
     assert crossing.unknown == why
-    assert crossing.carries("OMP_NUM_THREADS") is None
+    assert carries(crossing, "OMP_NUM_THREADS") is None
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_cannot_be_told(line: str, why: str) -> None:
     ],
 )
 def test_one_name_that_cannot_be_told(line: str, name: str) -> None:
-    assert crossed(line).carries(name) is None
+    assert carries(crossed(line), name) is None
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_one_name_that_cannot_be_told(line: str, name: str) -> None:
     ],
 )
 def test_batch_systems_start_daemons_with_everything(line: str, batch: str, carried: bool | None) -> None:
-    assert crossed(line, batch).carries("NCCL_ALGO") is carried
+    assert carries(crossed(line, batch), "NCCL_ALGO") is carried
 
 
 @pytest.mark.parametrize(
@@ -235,17 +235,17 @@ def test_batch_systems_start_daemons_with_everything(line: str, batch: str, carr
     ],
 )
 def test_deepspeed_forwards_prefixes_and_its_file(line: str, carried: bool | None) -> None:
-    assert crossed(line).carries("CUBLAS_WORKSPACE_CONFIG") is carried
+    assert carries(crossed(line), "CUBLAS_WORKSPACE_CONFIG") is carried
 
 
 def test_deepspeed_reads_its_file_and_one_that_a_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert crossed("deepspeed --hostfile hosts train.py").reads == []
-    assert crossed("deepspeed --hostfile hosts train.py", DS_ENV_FILE="x").carries("TORCH_A") is None
+    assert carries(crossed("deepspeed --hostfile hosts train.py", DS_ENV_FILE="x"), "TORCH_A") is None
     monkeypatch.setitem(FILES, ".deepspeed_env", ("TORCH_A",))
     (file,) = crossed("deepspeed --hostfile hosts train.py").reads
     assert (file.path, file.grammar, file.wins, file.word) == (".deepspeed_env", "lines", "over", None)
     monkeypatch.setitem(FILES, ".deepspeed_env", None)
-    assert crossed("deepspeed --hostfile hosts train.py").carries("TORCH_A") is None
+    assert carries(crossed("deepspeed --hostfile hosts train.py"), "TORCH_A") is None
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_deepspeed_reads_its_file_and_one_that_a_variable_names(monkeypatch: pyt
     ],
 )
 def test_srun_obeys_a_list_that_its_job_remembers(variables: dict[str, str], carried: bool | None) -> None:
-    assert crossed("srun torchrun train.py", **variables).carries("NCCL_ALGO") is carried
-    assert crossed("srun --export=ALL torchrun train.py", **variables).carries("NCCL_ALGO") is True
+    assert carries(crossed("srun torchrun train.py", **variables), "NCCL_ALGO") is carried
+    assert carries(crossed("srun --export=ALL torchrun train.py", **variables), "NCCL_ALGO") is True
 
 
 def test_sbatch_remembers_its_list() -> None:
@@ -286,12 +286,12 @@ def test_directives_stand_in_the_head_of_a_script() -> None:
 def test_the_command_line_follows_the_directives() -> None:
     header = headed(LAUNCHERS, "sbatch", words_of("--export=NONE"))
     assert header is not None
-    assert cross(header).carries("NCCL_ALGO") is False
+    assert carries(cross(header), "NCCL_ALGO") is False
     for line, carried in (("sbatch job.sh", False), ("sbatch --export=ALL job.sh", True)):
         command = find(LAUNCHERS, words_of(line))
         assert command is not None
         whole = with_header(command, header)
-        assert cross(whole).carries("NCCL_ALGO") is carried
+        assert carries(cross(whole), "NCCL_ALGO") is carried
         assert [word.text for word in whole.segments[0].inner] == ["job.sh"]
 
 
@@ -439,4 +439,4 @@ def test_no_words_make_it_fail(name: str, more: list[str], batch: str) -> None:
     assert found is not None
     for part in range(len(found.segments)):
         crossing = cross(found, EdgeSurroundings(batch, lambda path: None, {"A": "x"}.get, lambda path: None), part)
-        assert crossing.carries("NCCL_ALGO") in (True, False, None)
+        assert carries(crossing, "NCCL_ALGO") in (True, False, None)

@@ -97,9 +97,7 @@ def _parts(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, dict[s
 def _reaching(one: RankStart, walked: Walked, catalog: Catalog) -> dict[str, str]:
     """Variables that ranks have, from the launch and from the program that it starts."""
     found = {
-        name: [
-            a.text if a.kind == "literal" else "?" for a in in_order(slot) if a.kind != "unset" and a.exported != "no"
-        ]
+        name: [a.text if a.kind == "literal" else "?" for a in in_order(slot) if a.arrives]
         for name, slot in one.reaching().items()
         if any(a.origins for a in slot) or catalog.variable(name) is None
     }

@@ -128,26 +128,6 @@ class Crossing(Generic[L]):
     evidence: tuple[str, ...] = ()
     mistaken: list[MistakenFlag[L]] = field(default_factory=list)
 
-    def carries(self, name: str) -> bool | None:
-        """Whether a variable that the caller exports arrives with the value it has there; None: nobody can tell."""
-        given = [g for g in self.gives if _names(g.name.text, name) and (g.stars or g.name.text == name)]
-        if name in self.resets or any(g.op == "unset" for g in given):
-            return False
-        if given and given[-1].op == "pass":
-            return None if given[-1].maybe or given[-1].stars == "maybe" else True
-        if any(g.wins == "over" for g in given):
-            return None if given[-1].maybe else False
-        if self.unknown:
-            return None
-        if any(_names(dropped, name) for dropped in self.drops):
-            return False
-        return self.start == "caller" or any(_names(kept, name) for kept in self.keeps)
-
-
-def _names(pattern: str, name: str) -> bool:
-    """Whether `NAME` or `PREFIX*` stands for a name."""
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-
 
 def edge_of(invocation: Invocation[L]) -> LaunchEdge | None:
     """What a command is by its name and by the flags that tell programs of one name apart."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter.slots import Alternative
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import FileFacts, Place
@@ -57,7 +56,7 @@ def _member(start: RankStart) -> Iterator[tuple[Job, Member]]:
     if not ranks:
         ranks, key = _by_environment(start)
     if ranks and entry:
-        yield key, Member(start.place, number(ranks[-1]), _given(start), _unknown(start))
+        yield key, Member(start.place, number(ranks[-1]), start.given(), _unknown(start))
 
 
 def _by_environment(start: RankStart) -> tuple[list[str], Job]:
@@ -68,24 +67,8 @@ def _by_environment(start: RankStart) -> tuple[list[str], Job]:
     return (ranks if size and master else []), (folder(start.place.path), start.program, size, master)
 
 
-def _given(start: RankStart) -> Given:
-    found: dict[str, tuple[str, Place]] = {}
-    for name in start.visible:
-        alternative = start.alternative(name)
-        if alternative is not None and _plain(alternative):
-            found[name] = (alternative.text, alternative.origins[0].place)
-    return found
-
-
-def _plain(alternative: Alternative) -> bool:
-    return (
-        alternative.kind == "literal" and alternative.exported == "yes" and bool(alternative.origins)
-        and not (alternative.origins[0].default or alternative.origins[0].likely)
-    )  # fmt: skip
-
-
 def _unknown(start: RankStart) -> frozenset[str]:
-    return frozenset(start.visible) - frozenset(_given(start))
+    return frozenset(start.visible) - frozenset(start.given())
 
 
 def _clusters(files: Iterable[FileFacts], launchers: Launchers) -> Iterator[tuple[Job, Member]]:

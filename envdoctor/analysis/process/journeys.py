@@ -30,7 +30,7 @@ def journeys(starts: Sequence[RankStart]) -> list[Journey]:
     for start in starts:
         for name in start.visible:
             for alternative in start.slot(name):
-                if alternative.kind != "unset" and alternative.exported != "no":
+                if alternative.arrives:
                     for origin in alternative.origins:
                         _of(found, origin, alternative).reached.append(start)
         for alternative, loss in _lost_at(start):
@@ -51,7 +51,7 @@ def _lost_at(start: RankStart) -> Iterator[tuple[Alternative, Loss]]:
     """What is lost at a start for sure: nothing of the name arrives from elsewhere."""
     for name, pairs in start.lost.items():
         slot = start.slot(name)
-        if any(a.kind != "unset" and a.exported != "no" and (a.kind != "literal" or a.text) for a in slot):
+        if any(a.arrives and (a.kind != "literal" or a.text) for a in slot):
             continue
         for alternative, loss in pairs:
             if not excludes(alternative.guard, start.guard):

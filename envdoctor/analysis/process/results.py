@@ -53,9 +53,20 @@ class RankStart(NamedTuple):
         slot = self.slot(name)
         return slot[0] if len(slot) == 1 else None
 
+    def given(self) -> dict[str, tuple[str, Place]]:
+        """What a launch plainly gives, and where that was written: one value, exported, and no default."""
+        found: dict[str, tuple[str, Place]] = {}
+        for name in self.visible:
+            one = self.alternative(name)
+            if one is None or one.kind != "literal" or one.exported != "yes" or not one.origins:
+                continue
+            if not (one.origins[0].default or one.origins[0].likely):
+                found[name] = (one.text, one.origins[0].place)
+        return found
+
     def reaching(self) -> Mapping[str, Slot]:
         """The names that ranks see, or may see."""
-        return {name: self.slot(name) for name, slot in self.visible.items() if any(map(_arrives, slot))}
+        return {name: self.slot(name) for name, slot in self.visible.items() if any(a.arrives for a in slot)}
 
     @property
     def launchers(self) -> tuple[str, ...]:
@@ -71,10 +82,6 @@ def in_order(slot: Slot) -> Slot:
 def _written(alternative: Alternative) -> tuple[str, int, int]:
     place = alternative.origins[0].place if alternative.origins else None
     return (place.path, place.line, place.column) if place is not None else ("", 0, 0)
-
-
-def _arrives(alternative: Alternative) -> bool:
-    return alternative.kind != "unset" and alternative.exported != "no"
 
 
 class Replaced(NamedTuple):

@@ -81,7 +81,7 @@ def _program(start: RankStart) -> str:
 
 
 def _there(slot: Slot) -> Slot:
-    return in_order(tuple(a for a in slot if a.kind != "unset" and a.exported != "no"))
+    return in_order(tuple(a for a in slot if a.arrives))
 
 
 def _gone(start: RankStart) -> Iterator[tuple[str, Alternative, Loss]]:

@@ -9,6 +9,7 @@ from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.findings import finding
 from envdoctor.core.facts import FileFacts, Launch, Place
 from envdoctor.core.findings import Finding, Related
+from envdoctor.core.operations import head_end
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.rulebook import Rule
 
@@ -18,7 +19,6 @@ _REPEATABLE = regex(
 _REJECTS = regex(r"\bMI3(?:00X|08X|25X|50X?|55X?)\b|\bgfx950\b", re.I)
 _ACCEPTS = regex(r"\bMI(?:2\d\d\w?|300A)\b|\bgfx90a\b", re.I)
 _LATE_DIRECTIVE = regex(r"^#SBATCH[ \t]+[^\n]*--export\b[^\n]*", re.M)
-_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 CLOCKS = ("rocm-smi", "amd-smi")
 FETCH = "git clone"
 BUILD = "cmake"
@@ -106,8 +106,7 @@ def _no_build_type(rule: Rule, launch: Launch, fetched: Launch, text: str) -> It
 
 def _late_directive(rule: Rule, facts: FileFacts, text: str) -> Iterator[Finding]:
     """`#SBATCH --export` behind the first command: a comment."""
-    head = _HEAD.match(text)
-    end = head.end() if head else 0
+    end = head_end(text)
     if "#SBATCH" not in text[:end] or "<<" in text:
         return
     for match in _LATE_DIRECTIVE.finditer(text, end):

@@ -9,10 +9,13 @@ from envdoctor.analysis.process.journeys import Journey
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.regexes import regex
 from envdoctor.knowledge.catalog.model import Variable
 
 GIVES = ("set", "default", "append")
-PRINTS = ("echo", "printf")
+MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
+"""Names that only say what is told: to set them in one place is a choice."""
 
 
 def judged(name: str, context: LaunchContext, path: str) -> Variable | None:

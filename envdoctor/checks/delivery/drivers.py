@@ -8,13 +8,12 @@ from envdoctor.analysis.process.results import RankStart
 from envdoctor.analysis.python.programs import holds
 from envdoctor.analysis.references.paths import folder
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import GIVES, judged
+from envdoctor.checks.delivery.common import GIVES, MASKS, judged
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Call, FileFacts, Launch, Place, Setting
 from envdoctor.core.findings import Finding, Related
 from envdoctor.knowledge.rulebook import Rule
 
-MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 RAY = ("measured with Ray 2.60.0 (attach to a ray start head)",)
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 
@@ -31,11 +30,11 @@ def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
 
 def _driver_only(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """`os.environ` of a driver that attaches to a running Ray cluster: workers have what `ray start` had."""
-    attach = next((call for call in facts.calls if call.name == "ray.init" and _attaches(call)), None)
+    attach = _attaching(facts)
     if attach is None:
         return
     given = {s.name for s in facts.settings if s.channel == "runtime-env"}
-    if not given and any(a.keyword == "runtime_env" for call in facts.calls for a in call.arguments):
+    if not given and _hands_on(facts):
         return
     remote = {d.name for d in facts.definitions if any(x.startswith("ray.remote") for x in d.decorators)}
     for setting in facts.settings:
@@ -77,11 +76,18 @@ def _set_elsewhere(name: str, path: str, context: LaunchContext) -> bool:
 
 def _attach_of(facts: FileFacts) -> Call | None:
     """The call by which a program attaches to a running cluster and hands nothing on; None: it does not, or it does."""
-    if any(s.channel == "runtime-env" for s in facts.settings):
+    if any(s.channel == "runtime-env" for s in facts.settings) or _hands_on(facts):
         return None
-    if any(a.keyword == "runtime_env" for call in facts.calls for a in call.arguments):
-        return None
+    return _attaching(facts)
+
+
+def _attaching(facts: FileFacts) -> Call | None:
     return next((call for call in facts.calls if call.name == "ray.init" and _attaches(call)), None)
+
+
+def _hands_on(facts: FileFacts) -> bool:
+    """Whether a `runtime_env` is given somewhere."""
+    return any(a.keyword == "runtime_env" for call in facts.calls for a in call.arguments)
 
 
 def _to_driver(rule: Rule, context: LaunchContext) -> Iterator[Finding]:

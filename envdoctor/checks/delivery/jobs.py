@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process.jobs import Member
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import judged
-from envdoctor.checks.delivery.places import FIRST_ROLES, TELLS, jobs_of
+from envdoctor.checks.delivery.common import TELLS, judged
+from envdoctor.checks.delivery.places import FIRST_ROLES, jobs_of
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import FileFacts, Place, Setting
 from envdoctor.core.findings import Finding, Related

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from envdoctor.analysis.python.program import Step
 from envdoctor.analysis.python.programs import holds
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import GIVES, judged
+from envdoctor.checks.delivery.common import GIVES, TELLS, judged
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import Call, FileFacts, Setting
 from envdoctor.core.findings import Finding, Related
@@ -34,7 +34,6 @@ _RANK_ZERO = regex(
 """A condition that holds on one rank (of the job, or of a node) only."""
 _ON_DEVICE = regex(r"\.(?:cuda|to)\(\)|DistributedDataParallel\(\)")
 _MODULE = regex(r"torch\.nn\.[\w.]+\(\)")
-_TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
 STAGES = {
     "process-group": "the process group was made", "first-communicator": "the first communicator was made",
     "each-communicator": "the communicator was made", "runtime-init": "the GPU runtime had started",
@@ -83,7 +82,7 @@ def _judge(
     reader = None if open_end else _reader_before(variable.read_at, steps, at, calls)
     if reader is not None:
         yield _late(rule, fact, variable, reader)
-    elif variable.read_at in RANKED and not _TELLS.search(fact.name) and (why := _one_rank(step, fact, facts)):
+    elif variable.read_at in RANKED and not TELLS.search(fact.name) and (why := _one_rank(step, fact, facts)):
         message = f"{fact.name} is set on one rank only ({why}); the others run without it"
         yield finding(rule, place_of(fact), message, fact.name, confidence="medium", help="set it on every rank",
                       evidence=variable.evidence)  # fmt: skip

@@ -67,9 +67,7 @@ def _words(journey: Journey, lost: Sequence[tuple[RankStart, Loss]]) -> tuple[st
         message = f"{name} does not reach the ranks when started by {caller.path}:{caller.line}: {why}"
         if kept.callers:
             related.append(Related(kept.callers[-1], "started from here it does", name))
-    elif journey.reached and _elsewhere(journey, lost) is not None:
-        other = _elsewhere(journey, lost)
-        assert other is not None
+    elif (other := _elsewhere(journey, lost)) is not None:
         message = f"{name} reaches the launch in line {other.line}, not this one: {loss.said or loss.what}"
         related.append(Related(other, "here it arrives", name))
     return message, tuple(related)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import GIVES, judged
+from envdoctor.checks.delivery.common import GIVES, MASKS, TELLS, judged
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import Finding
@@ -15,9 +15,6 @@ from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launchers import Launchers
 from envdoctor.knowledge.rulebook import Rule
 
-TELLS = regex(r"DEBUG|LOG|DUMP|TRACE|VERBOSE|PROFIL|REPORT|WARN")
-"""Names that only say what is told: to set them in one place is a choice."""
-MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 FIRST_ROLES = {
     "PyTorchJob": ("Master",), "MPIJob": ("Launcher",), "RayCluster": ("head",), "RayJob": ("head",),
     "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),

@@ -39,18 +39,6 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     yield from met_in_code(rule, context)
 
 
-def given_by(start: RankStart) -> Given:
-    """What a launch plainly gives: one value, exported, under no condition that decides about it."""
-    found: Given = {}
-    for name in start.visible:
-        alternative = start.alternative(name)
-        if alternative is None or alternative.kind != "literal" or alternative.exported != "yes":
-            continue
-        if alternative.origins and not (alternative.origins[0].default or alternative.origins[0].likely):
-            found[name] = (alternative.text, alternative.origins[0].place)
-    return found
-
-
 def _image(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
     """A launcher whose image wins over the job: what both set is what the image says, unless it is named."""
     for starter in start.chain:
@@ -58,7 +46,7 @@ def _image(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Fin
         if edge is None:
             continue
         named = _named(edge, starter.words)
-        for name, (value, place) in given_by(start).items():
+        for name, (value, place) in start.given().items():
             origin = _origin(start, name)
             if (
                 origin is None
@@ -101,7 +89,7 @@ def _overwritten(rule: Rule, start: RankStart, context: LaunchContext) -> Iterat
     facts = context.files.get(start.path)
     if facts is None or facts.kind != "python":
         return
-    given = given_by(start)
+    given = start.given()
     for setting in _written(facts, context):
         value, place = given.get(setting.name, (None, None))
         if value is None or place is None or judged(setting.name, context, facts.path) is None:
@@ -138,7 +126,7 @@ def _programs(context: LaunchContext) -> Iterator[tuple[FileFacts, Given]]:
     for start in context.starts:
         entry = context.files.get(start.path) if start.path else None
         if entry is not None and entry.kind in PYTHON:
-            yield entry, given_by(start)
+            yield entry, start.given()
     for facts in context.facts:
         if facts.kind in PYTHON:
             own = [s for s in facts.settings if s.channel == "python-environ" and s.op == "set" and not s.branch]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from envdoctor.core.facts import Place
+from envdoctor.core.operations import head_end
 from envdoctor.core.records import dataclass, replace
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launch.records import LauncherCommand
@@ -172,14 +173,12 @@ class Directive(NamedTuple):
 
 
 _DIRECTIVE = regex(r"^#([^\s#]+)[ \t]+([^\n]*)", re.MULTILINE)
-_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
 
 
 def directives(launchers: Launchers, text: str) -> list[Directive]:
     """The directives of batch systems in the head of a script, up to its first command."""
     found = []
-    end = _HEAD.match(text)
-    for line in _DIRECTIVE.finditer(text, 0, end.end() if end is not None else 0):
+    for line in _DIRECTIVE.finditer(text, 0, head_end(text)):
         name = launchers.headers.get(line[1])
         if name is not None:
             found.append(Directive(name, *line.span(2)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.core.operations import head_end
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell import arguments as shell_arguments
 from envdoctor.readers.shell.arguments import LauncherArgument
@@ -14,7 +15,6 @@ from envdoctor.readers.shell.launchers import by_program
 from envdoctor.readers.shell.state import ShellContext, ShellState
 from envdoctor.readers.shell.syntax.words import Word
 
-_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
 _DIRECTIVE = regex(r"^#(SBATCH|PBS|BSUB|FLUX:|flux:)[ \t]+([^\n]*)", re.MULTILINE)
 _WORD = regex(r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+")
 _PROGRAMS = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "FLUX:": "flux", "flux:": "flux"}
@@ -22,8 +22,7 @@ _PROGRAMS = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "FLUX:": "flux",
 
 def directives(state: ShellState, context: ShellContext) -> None:
     """State the variables that directives give to the job. No shell expands anything there."""
-    head = _HEAD.match(state.text)
-    for match in _DIRECTIVE.finditer(state.text, 0, head.end() if head else 0):
+    for match in _DIRECTIVE.finditer(state.text, 0, head_end(state.text)):
         program = _PROGRAMS[match[1]]
         words = [_word(state, *found.span()) for found in _WORD.finditer(state.text, *match.span(2))]
         words = _before_comment(words)

@@ -26,6 +26,7 @@ from envdoctor.readers.shell import (
 )
 from envdoctor.readers.shell.recovery import recover
 from envdoctor.readers.shell.state import ShellContext, ShellOutput, ShellState
+from envdoctor.readers.shell.syntax.branches import clause
 from envdoctor.readers.shell.syntax.repair import REDIRECTS
 
 if TYPE_CHECKING:
@@ -211,28 +212,15 @@ def _if(walker: ShellWalker, node: Node, context: ShellContext) -> None:
     visits: list[tuple[Node, ShellContext]] = []
     condition = ""
     clauses = [node, *[child for child in node.children if child.type in ("elif_clause", "else_clause")]]
-    for arm, clause in enumerate(clauses):
-        tests, body = _clause(clause)
-        if clause.type != "else_clause" and tests:
+    for arm, part in enumerate(clauses):
+        tests, body = clause(part)
+        if part.type != "else_clause" and tests:
             condition = state.condition(tests[0].start_byte, tests[-1].end_byte)
-        name = {"if_statement": "if", "else_clause": "else"}.get(clause.type, f"elif {arm}")
+        name = {"if_statement": "if", "else_clause": "else"}.get(part.type, f"elif {arm}")
         visits += [(test, context) for test in tests]
         inner = in_branch(context, Branch(identity, name, condition))
         visits += [(part, inner) for part in body]
     walker.stack.extend(reversed(visits))
-
-
-def _clause(node: Node) -> tuple[list[Node], list[Node]]:
-    """Conditions and body of an if, elif or else."""
-    tests: list[Node] = []
-    body: list[Node] = []
-    current = body if node.type == "else_clause" else tests
-    for child in node.children:
-        if child.type == "then":
-            current = body
-        elif child.is_named and child.type not in ("elif_clause", "else_clause", "comment"):
-            current.append(child)
-    return tests, body
 
 
 def _loop(walker: ShellWalker, node: Node, context: ShellContext) -> None:

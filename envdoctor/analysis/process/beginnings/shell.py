@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.core.facts import FileFacts
-from envdoctor.core.operations import Script
+from envdoctor.core.operations import Script, head_end
 from envdoctor.core.regexes import regex
 
-_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
 _DIRECTIVE = regex(r"^#(?:SBATCH|PBS|BSUB|FLUX:|flux:|COBALT|\$)[ \t]+\S", 8)
 
 
@@ -26,5 +25,4 @@ def of_script(facts: FileFacts, script: Script, text: str) -> Root:
 
 def is_job(text: str) -> bool:
     """Whether directives of a batch system stand in the head of a script, before its first command."""
-    head = _HEAD.match(text)
-    return bool(head and _DIRECTIVE.search(text, 0, head.end()))
+    return _DIRECTIVE.search(text, 0, head_end(text)) is not None

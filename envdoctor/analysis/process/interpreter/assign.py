@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import expand
@@ -16,7 +16,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     ValueOrigin,
 )
 from envdoctor.analysis.process.interpreter.state import Shell
-from envdoctor.analysis.process.interpreter.text import Piece, Text
+from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Operation, Word
@@ -203,6 +203,13 @@ def unset(shell: Shell, name: str) -> None:
     shell.maps.pop(name, None)
 
 
+def unset_all(shell: Shell, fields: Iterable[Text]) -> None:
+    """`unset A B`, for the words that are names for sure."""
+    for field in fields:
+        if field.known and field.text.isidentifier():
+            unset(shell, field.text)
+
+
 def declare(walker: Walker, operation: Operation, shell: Shell) -> list[Text]:
     """`export`, `declare`, `typeset`, `local`, `readonly`; words that may export anything are given back."""
     _, _, _, keyword, flags, items = operation
@@ -256,10 +263,8 @@ def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: S
         name, sign, value = parts
         if manner.local:
             _own(shell, name.text)
-        start = name.origin()
-        place = Place(start.path, start.line, start.column, start.line, start.column + len(name.text))
         whole = value if sign == "=" else _appended(walker, name.text, value, shell)
-        bind(walker, shell, name.text, whole, place, manner)
+        bind(walker, shell, name.text, whole, name.written(), manner)
     elif field.text.isidentifier() and field.known:
         _named(walker, field, keyword, flags, manner, shell)
     else:
@@ -290,8 +295,3 @@ def restore(shell: Shell, frames: dict[str, Slot | None], place: Place, function
         elif exported:
             shell.lose(name, exported, loss)
     shell.frames = frames
-
-
-def piece_at(text: str, place: Place) -> Piece:
-    """Text that stands at a place."""
-    return Piece(text, True, place.path, place.line, place.column)

@@ -194,9 +194,7 @@ def _export(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) 
 
 
 def _unset(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    for field in fields[1:]:
-        if field.known and field.text.isidentifier():
-            assign.unset(shell, field.text)
+    assign.unset_all(shell, fields[1:])
     return shell
 
 
@@ -299,10 +297,6 @@ def _let(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> 
     return shell
 
 
-def _trap(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return shell
-
-
 def formatted(fields: Sequence[Text], place: Place) -> Text | None:
     """What printf makes of a format and words, where that is plain; None: nobody knows."""
     pattern, words = fields[0], list(fields[1:])
@@ -401,20 +395,15 @@ def _told_by(fields: Sequence[Text], stdin: Text | None, place: Place) -> Text |
     if not words:
         return Text((), place)
     line = joined(words, place)
-    last = line.pieces[-1] if line.pieces else piece_at_end(place)
+    last = line.pieces[-1] if line.pieces else line.origin()
     return Text((*line.pieces, Piece("\n", True, last.path, last.line, last.column + len(last.text))), place, True)
-
-
-def piece_at_end(place: Place) -> Piece:
-    """An empty piece where a command stands."""
-    return Piece("", True, place.path, place.line, place.column)
 
 
 BUILTINS: dict[str, Callable[[Walker, Sequence[Text], Place, Shell], Shell | None]] = {
     "export": _export, "declare": _export, "typeset": _export, "local": _export, "readonly": _export,
     "unset": _unset, "source": _source, ".": _source, "eval": _eval, "exec": _exec, "set": _set, "shift": _shift,
     "return": _return, "exit": _exit, "break": _break, "continue": _break, "read": _read, "mapfile": _read,
-    "readarray": _read, "printf": _printf, "let": _let, "trap": _trap, ":": _nothing, "true": _nothing,
+    "readarray": _read, "printf": _printf, "let": _let, "trap": _nothing, ":": _nothing, "true": _nothing,
     "false": _nothing, "cd": _nothing, "shopt": _nothing, "wait": _nothing, "alias": _nothing, "umask": _nothing,
     "ulimit": _nothing, "pushd": _nothing, "popd": _nothing, "type": _nothing, "hash": _nothing,
 }  # fmt: skip

@@ -23,7 +23,6 @@ _ORDER: dict[str, Callable[[int, int], bool]] = {
     "-lt": lambda a, b: a < b, "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
 _PATTERN = re.compile(r"[*?\[]")
-_FILE_TESTS = frozenset(("-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-t", "-p", "-S", "-b", "-c"))
 
 
 class Ways(NamedTuple):
@@ -33,6 +32,10 @@ class Ways(NamedTuple):
     yes: Shell | None
     no: Shell | None
     atom: Atom | None = None
+
+    def opposite(self) -> Ways:
+        """The ways of the same condition behind `!`."""
+        return Ways(self.no, self.yes, self.atom.opposite() if self.atom else None)
 
 
 def ways(walker: Walker, condition: Body, shell: Shell) -> Ways:
@@ -75,8 +78,7 @@ def _open(shell: Shell, atom: Atom) -> Ways:
 
 
 def _not(walker: Walker, operation: Operation, shell: Shell) -> Ways:
-    inner = ways(walker, operation[3], shell)
-    return Ways(inner.no, inner.yes, inner.atom.opposite() if inner.atom else None)
+    return ways(walker, operation[3], shell).opposite()
 
 
 def chain(operation: Operation) -> list[Body]:
@@ -99,30 +101,26 @@ def chained(like: Operation, parts: Sequence[Body]) -> Body:
 
 
 def _and(walker: Walker, operation: Operation, shell: Shell) -> Ways:
-    guard = shell.guard
-    first, *rest = chain(operation)
-    found = ways(walker, first, shell)
-    for part in rest:
-        if found.yes is None:
-            break
-        second = ways(walker, part, found.yes)
-        no = met(second.no, found.no, found.atom, guard)
-        atom = second.atom if found.no is None else None if second.no is not None else found.atom
-        found = Ways(second.yes, no, atom)
-    return found
+    return _chained(walker, operation, shell, "and")
 
 
 def _or(walker: Walker, operation: Operation, shell: Shell) -> Ways:
+    """`a || b` fails where `! a && ! b` holds."""
+    return _chained(walker, operation, shell, "or").opposite()
+
+
+def _chained(walker: Walker, operation: Operation, shell: Shell, kind: str) -> Ways:
+    """The parts of a chain one after the other: `yes` goes on to the next, `no` has left it. "or" asks for the
+    opposite of each part."""
     guard = shell.guard
-    first, *rest = chain(operation)
-    found = ways(walker, first, shell)
-    for part in rest:
-        if found.no is None:
+    found = Ways(shell, None)
+    for part in chain(operation):
+        if found.yes is None:
             break
-        second = ways(walker, part, found.no)
-        yes = met(found.yes, second.yes, found.atom, guard)
-        atom = second.atom if found.yes is None else None if second.yes is not None else found.atom
-        found = Ways(yes, second.no, atom)
+        second = ways(walker, part, found.yes)
+        second = second if kind == "and" else second.opposite()
+        atom = second.atom if found.no is None else None if second.no is not None else found.atom
+        found = Ways(second.yes, met(second.no, found.no, found.atom, guard), atom)
     return found
 
 
@@ -139,9 +137,7 @@ def _test(walker: Walker, operation: Operation, shell: Shell) -> Ways:
     while listed and literal(listed[0]) == "!":
         negated, listed = not negated, listed[1:]
     found = _simple(walker, listed, text, shell)
-    if not negated:
-        return found
-    return Ways(found.no, found.yes, found.atom.opposite() if found.atom else None)
+    return found.opposite() if negated else found
 
 
 def _by_text(text: str, names: Sequence[str], shell: Shell) -> Ways:
@@ -162,8 +158,6 @@ def _simple(walker: Walker, words: Sequence[Word], text: str, shell: Shell) -> W
     if len(words) == 3 and texts[1] in _ORDER:
         return _order(walker, words, str(texts[1]), text, shell)
     names = sorted({name for word in words for name in expand.references_in(word)})
-    if len(words) == 2 and texts[0] in _FILE_TESTS:
-        return _by_text(text, names, shell)
     return _by_text(text, names, shell)
 
 
@@ -171,7 +165,7 @@ def _emptiness(walker: Walker, word: Word, shell: Shell, filled: bool) -> Ways:
     """`-n`, `-z` and a word alone."""
     name = _only_reference(word)
     found = _filled(walker, name, word, shell)
-    return found if filled else Ways(found.no, found.yes, found.atom.opposite() if found.atom else None)
+    return found if filled else found.opposite()
 
 
 def _filled(walker: Walker, name: str, word: Word, shell: Shell) -> Ways:
@@ -246,7 +240,7 @@ def _defaulting(shell: Shell, name: str) -> Shell:
 
 def _equality(walker: Walker, left: Word, right: Word, shell: Shell, equal: bool) -> Ways:
     found = _equal(walker, left, right, shell)
-    return found if equal else Ways(found.no, found.yes, found.atom.opposite() if found.atom else None)
+    return found if equal else found.opposite()
 
 
 def _equal(walker: Walker, left: Word, right: Word, shell: Shell) -> Ways:

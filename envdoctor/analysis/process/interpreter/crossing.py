@@ -16,6 +16,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     Slot,
     ValueOrigin,
     is_there,
+    perhaps,
 )
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess, Starter
 from envdoctor.analysis.process.interpreter.text import Text
@@ -49,7 +50,7 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
         if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot
             continue
-        there = [a for a in slot if is_there((a,))]
+        there = [a for a in slot if a.arrives]
         absent = [UNSET._replace(guard=a.guard) for a in slot if a.kind == "unset" or a.exported != "yes"]
         kept = (*there, *dict.fromkeys(absent))
         if any(a.kind != "unset" for a in kept):
@@ -64,7 +65,7 @@ def cross(
 ) -> None:
     """Change a process by what the launcher does with its environment."""
     if starter is not None:
-        child.process = child.process._replace(chain=(*child.process.chain, starter))
+        under(child, starter)
     crossing = edges.cross(found, surroundings(walker, child), part)
     if child.process.kind != "wrapper":  # what somebody unknown starts stays unsure
         child.process = child.process._replace(kind=crossing.kind or child.process.kind)
@@ -81,6 +82,11 @@ def cross(
     apply(walker, child, crossing, found.name, place)
     if own:
         variables.may_have_more(child)
+
+
+def under(child: Shell, starter: Starter) -> None:
+    """One more link of the chain."""
+    child.process = child.process._replace(chain=(*child.process.chain, starter))
 
 
 def apply(walker: Walker, child: Shell, crossing: edges.Crossing[Text], name: str, place: Place) -> None:
@@ -163,8 +169,7 @@ def _hand_on(child: Shell, name: str, inherited: dict[str, Slot], given: edges.G
     for one in names:
         slot = inherited.get(one)
         if slot is not None:
-            maybe = tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
-            child.visible[one] = maybe if given.maybe or given.stars == "maybe" else slot
+            child.visible[one] = perhaps(slot) if given.maybe or given.stars == "maybe" else slot
             child.lost.pop(one, None)
         elif one not in child.visible and one not in child.lost:
             child.visible[one] = (Alternative("unknown", f"${one}", "maybe"),)
@@ -174,8 +179,7 @@ def _bind_flag(
     walker: Walker, child: Shell, given: edges.Given[Text], inherited: dict[str, Slot], launcher: str, place: Place
 ) -> None:
     name, value = given.name.text, given.value
-    start = given.name.origin()
-    where = Place(start.path, start.line, start.column, start.line, start.column + len(name))
+    where = given.name.written()
     before = inherited.get(name)
     if value is None:
         return

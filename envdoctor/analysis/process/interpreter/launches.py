@@ -83,9 +83,7 @@ def _inner(
     if not inner:
         _nothing_named(walker, child, found, segment, place, stdin)
         return None
-    if row.inner in ("words", "dashes"):
-        return walker.start(walker, child, inner, place, stdin, False, layers + 1)
-    if row.inner == "script":
+    if row.inner in ("words", "dashes", "script"):
         return walker.start(walker, child, inner, place, stdin, False, layers + 1)
     if row.inner == "python":
         return _entry(walker, child, inner, place, stdin, layers)
@@ -109,7 +107,7 @@ def _nothing_named(
 ) -> None:  # fmt: skip
     """No command: a shell's input, what the image runs, or words that nobody knows."""
     row = found.row
-    if (stdin is not None and row.stdin == "shell") or (stdin is not None and row.stdin == "script"):
+    if stdin is not None and row.stdin in ("shell", "script"):
         run_text(walker, child, stdin, place)
     elif row.container and row.inner != "none" and segment.operands:
         walker.unfollowed(place, child, "image not in the tree", segment.operands[0].text)
@@ -140,13 +138,13 @@ def _python(walker: Walker, child: Shell, found: Invocation[Text], place: Place)
     code = segment.flags.words.get("-c")
     if code:
         if "init_process_group" in code[0].text or "torch.distributed" in code[0].text:
-            _under(child, starter)
+            crossing.under(child, starter)
             walker.rank(child, place, "-c", "", ())
         return None
     inner = segment.inner
     if not inner:
         return None
-    _under(child, starter)
+    crossing.under(child, starter)
     if inner[0].text == "-m" and len(inner) > 1:
         module = inner[1].text
         file = next((n for n in range(2, len(inner)) if inner[n].text.endswith(".py")), 0) if module in RUNNERS else 0
@@ -158,10 +156,6 @@ def _python(walker: Walker, child: Shell, found: Invocation[Text], place: Place)
     if not inner[0].text.startswith("-") and not _PREPARES.search(inner[0].text.rsplit("/", 1)[-1]):
         program(walker, child, place, inner[0].text, walker.find(inner[0], child) or "", inner[1:])
     return None
-
-
-def _under(child: Shell, starter: Starter) -> None:
-    child.process = child.process._replace(chain=(*child.process.chain, starter))
 
 
 def _module(walker: Walker, word: Text, shell: Shell) -> str:

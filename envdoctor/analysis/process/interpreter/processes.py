@@ -191,9 +191,6 @@ def _absent(walker: Walker, child: Shell, words: Sequence[Text], place: Place) -
     walker.rank(child, place, words[0].text, "", words[1:], opaque=True)
 
 
-# Launchers
-
-
 def enter(walker: Walker, path: str, child: Shell, arguments: tuple[Text, ...], place: Place) -> Shell | None:
     """Run a script of the tree in a process that was made for it."""
     if not walker.may_enter(path):

@@ -76,6 +76,11 @@ class Alternative(NamedTuple):
     guard: Guard = ()
     likely: bool = False
 
+    @property
+    def arrives(self) -> bool:
+        """Whether children see it, or may."""
+        return self.kind != "unset" and self.exported != "no"
+
 
 Slot = tuple[Alternative, ...]
 UNSET = Alternative("unset")
@@ -102,7 +107,7 @@ Lost = tuple[tuple[Alternative, Loss], ...]
 
 def status(slot: Slot) -> Status:
     """Derived, never stored."""
-    absent = [alternative.kind == "unset" or alternative.exported == "no" for alternative in slot]
+    absent = [not alternative.arrives for alternative in slot]
     if all(absent):
         return "absent"
     return "maybe" if any(absent) or any(a.exported == "maybe" for a in slot) else "present"
@@ -110,7 +115,12 @@ def status(slot: Slot) -> Status:
 
 def is_there(slot: Slot | None) -> bool:
     """Whether a name has, or may have, a value that children see."""
-    return slot is not None and any(a.kind != "unset" and a.exported != "no" for a in slot)
+    return slot is not None and any(a.arrives for a in slot)
+
+
+def perhaps(slot: Slot) -> Slot:
+    """The same where nobody can tell what of it arrives."""
+    return tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
 
 
 def excludes(guard: Guard, other: Guard) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
@@ -17,7 +18,6 @@ MOST_UNROLLED = 32
 """Words of a loop that are each gone through."""
 MOST_TIMES = 64
 """How often the body of loops inside one another is gone through, if their words are known."""
-Step = tuple[Shell | None, Atom | None, Guard]
 
 
 def _assign(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
@@ -34,9 +34,7 @@ def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, _, _, flags, words = operation
     if "f" in flags:
         return shell
-    for field in expand.fields_of(walker, words, shell):
-        if field.known and field.text.isidentifier():
-            assign.unset(shell, field.text)
+    assign.unset_all(shell, expand.fields_of(walker, words, shell))
     return shell
 
 
@@ -59,8 +57,14 @@ def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     return after
 
 
+def _place(operation: Operation, shell: Shell) -> Place:
+    """Where a compound command begins."""
+    _, line, column, *_ = operation
+    return Place(shell.path, line, column, line, column + 1)
+
+
 class Aside(NamedTuple):
-    """A way that leaves a chain early. Not `meets`: it is the only one that counts, the chain is only looked at."""
+    """A path that leaves the others early. Not `meets`: it alone counts, the rest of its chain is only looked at."""
 
     shell: Shell | None
     atom: Atom | None
@@ -111,51 +115,46 @@ def _test(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _if(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, _, _, arms, otherwise = operation
-    steps: list[Step] = []
-    rest: Shell | None = shell
-    for condition, body in arms:
-        if rest is None:
-            break
-        guard = rest.guard
-        found = conditions.ways(walker, condition, rest)
-        after = walker.run(body, found.yes) if found.yes is not None else None
-        steps.append((after, found.atom, guard))
-        rest = found.no
-    if otherwise is not None and rest is not None:
-        rest = walker.run(otherwise, rest)
-    return _joined(steps, rest)
-
-
-def _joined(steps: Sequence[Step], rest: Shell | None) -> Shell | None:
-    for after, atom, guard in reversed(steps):
-        rest = met(after, rest, atom, guard)
-    return rest
+    tests = [(partial(conditions.ways, walker, condition), body) for condition, body in arms]
+    return _arms(walker, tests, otherwise, shell)
 
 
 def _case(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, _, _, subject, arms = operation
-    steps: list[Step] = []
+    tests = [(partial(conditions.choices, walker, subject, patterns), body) for patterns, body in arms]
+    return _arms(walker, tests, None, shell)
+
+
+def _arms(
+    walker: Walker, arms: Sequence[tuple[Callable[[Shell], conditions.Ways], Body]], otherwise: Body | None,
+    shell: Shell,
+) -> Shell | None:  # fmt: skip
+    """Arms that are tried one after the other; all paths meet behind the last."""
+    parted: list[Aside] = []
     rest: Shell | None = shell
-    for patterns, body in arms:
+    for test, body in arms:
         if rest is None:
             break
         guard = rest.guard
-        found = conditions.choices(walker, subject, patterns, rest)
-        after = walker.run(body, found.yes) if found.yes is not None else None
-        steps.append((after, found.atom, guard))
+        found = test(rest)
+        parted.append(Aside(walker.run(body, found.yes), found.atom, guard))
         rest = found.no
-    return _joined(steps, rest)
+    if otherwise is not None:
+        rest = walker.run(otherwise, rest)
+    for way in reversed(parted):
+        rest = met(way.shell, rest, way.atom, way.guard)
+    return rest
 
 
 def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    _, line, column, name, words, body = operation
+    *_, name, words, body = operation
     if words is None or not name:
         fields = list(shell.arguments) if name and shell.arguments is not None else None
     else:
         fields = expand.fields_of(walker, words, shell)
         if not fields and any(expand.text_of(walker, word, shell).likely for word in words):
             fields = None
-    place = Place(shell.path, line, column, line, column + 1)
+    place = _place(operation, shell)
     too_many = fields is None or len(fields) > MOST_UNROLLED or walker.times() * len(fields) > MOST_TIMES
     if fields is None or too_many or any(not _is_item(field) for field in fields):
         return _open_loop(walker, name, fields, body, place, shell)
@@ -215,8 +214,8 @@ def _round(walker: Walker, body: Body, shell: Shell) -> Shell | None:
 
 
 def _while(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    _, line, column, condition, body, until = operation
-    place = Place(shell.path, line, column, line, column + 1)
+    *_, condition, body, until = operation
+    place = _place(operation, shell)
     guard = shell.guard
     found = conditions.ways(walker, condition, shell)
     inside, outside = (found.no, found.yes) if until else (found.yes, found.no)
@@ -230,18 +229,18 @@ def _while(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 
 def _subshell(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    _, line, column, body = operation
-    return processes.inside(walker, body, shell, "subshell", Place(shell.path, line, column, line, column + 1))
+    body = operation[3]
+    return processes.inside(walker, body, shell, "subshell", _place(operation, shell))
 
 
 def _background(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    _, line, column, body = operation
+    body = operation[3]
     if len(body) == 1 and body[0][0] in ("call", "and"):
         kept = shell.copy()
-        place = Place(shell.path, line, column, line, column + 1)
+        place = _place(operation, shell)
         processes.ended_without_start(kept, walker.run(body, shell.copy()), "subshell", place)
         return kept
-    return processes.inside(walker, body, shell, "subshell", Place(shell.path, line, column, line, column + 1))
+    return processes.inside(walker, body, shell, "subshell", _place(operation, shell))
 
 
 def _group(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
@@ -250,8 +249,8 @@ def _group(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _pipe(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """Each part runs in a shell of its own; what an echo or a here-document tells is the input of the next part."""
-    _, line, column, bodies = operation
-    place = Place(shell.path, line, column, line, column + 1)
+    bodies = operation[3]
+    place = _place(operation, shell)
     told: Text | None = None
     for body in bodies:
         part = shell.copy()

@@ -87,6 +87,11 @@ class Text:
             return self.pieces[0]
         return Piece("", True, self.used.path, self.used.line, self.used.column)
 
+    def written(self) -> Place:
+        """Where a name was written."""
+        at = self.origin()
+        return Place(at.path, at.line, at.column, at.line, at.column + len(self.text))
+
     def part(self, start: int, end: int | None = None) -> Text:
         """`text[start:end]` as a word of its own."""
         stop = len(self.text) if end is None else end

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin, perhaps
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker
-from envdoctor.core.facts import Place, Setting
+from envdoctor.core.facts import Setting
 
 _ENV_READ = re.compile(
     r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
@@ -66,10 +66,9 @@ def lines(walker: Walker, text: Text, shell: Shell) -> None:
     for word in text.fields():
         parts = word.assignment()
         if parts is not None:
-            at = parts[0].origin()
-            where = Place(at.path, at.line, at.column, at.line, at.column + len(parts[0].text))
-            shell.lost.pop(parts[0].text, None)
-            assign.bind(walker, shell, parts[0].text, parts[2], where, assign.BindingManner("file", "yes"))
+            name, _, value = parts
+            shell.lost.pop(name.text, None)
+            assign.bind(walker, shell, name.text, value, name.written(), assign.BindingManner("file", "yes"))
 
 
 def exports(walker: Walker, field: Text, shell: Shell) -> None:
@@ -104,5 +103,5 @@ def may_have_more(shell: Shell) -> None:
 def may_lack(shell: Shell) -> None:
     """Nobody can tell what of this arrives."""
     for name, slot in shell.visible.items():
-        shell.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
+        shell.visible[name] = perhaps(slot)
     shell.lost = {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}

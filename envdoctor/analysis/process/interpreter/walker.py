@@ -300,7 +300,8 @@ class Walker:
         """Whether a process that has just ended started ranks itself."""
         callers = child.process.callers
         return any(
-            s.callers[: len(callers)] == callers and s.place.path == child.script for s in self.notes.starts[-50:]
+            s.callers[: len(callers)] == callers and s.place.path == child.script
+            for s in self.notes.starts[-MOST_RECENT:]
         )
 
     def rank(

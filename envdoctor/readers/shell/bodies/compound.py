@@ -11,6 +11,7 @@ from envdoctor.core.regexes import regex
 from envdoctor.readers.shell.bodies import chains
 from envdoctor.readers.shell.bodies.builder import BodyBuilder
 from envdoctor.readers.shell.bodies.simple import redirects_of, touching
+from envdoctor.readers.shell.syntax.branches import clause
 from envdoctor.readers.shell.syntax.repair import REDIRECTS
 from envdoctor.readers.shell.syntax.words import expansion_end
 
@@ -62,26 +63,13 @@ def condition(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     arms: list[tuple[Body, Body]] = []
     otherwise: Body | None = None
     clauses = [node, *[child for child in node.children if child.type in ("elif_clause", "else_clause")]]
-    for clause in clauses:
-        tests, body = _clause(clause)
-        if clause.type == "else_clause":
+    for part in clauses:
+        tests, body = clause(part)
+        if part.type == "else_clause":
             otherwise = builder.nested(body)
         else:
             arms.append((builder.nested(tests), builder.nested(body)))
     out.append(("if", *builder.text.point(node.start_byte), tuple(arms), otherwise))
-
-
-def _clause(node: Node) -> tuple[list[Node], list[Node]]:
-    """Conditions and body of an if, elif or else."""
-    tests: list[Node] = []
-    body: list[Node] = []
-    current = body if node.type == "else_clause" else tests
-    for child in node.children:
-        if child.type == "then":
-            current = body
-        elif child.is_named and child.type not in ("elif_clause", "else_clause", "comment"):
-            current.append(child)
-    return tests, body
 
 
 def loop(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:

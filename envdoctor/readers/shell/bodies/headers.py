@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.core.operations import Operation, Part, Word
+from envdoctor.core.operations import Operation, Part, Word, head_end
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell.bodies.text import BodyText
 
-_HEAD = regex(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*)?")
 _DIRECTIVE = regex(r"^#(SBATCH|PBS|BSUB|COBALT|OAR|FLUX:|flux:|\$)[ \t]+([^\n]*)", re.MULTILINE)
 _WORD = regex(r"(?:[^\s\"']|\"[^\"\n]*\"|'[^'\n]*'|[\"'])+")
 _PIECE = regex(r"\"([^\"]*)\"|'([^']*)'|([^\"']+)|[\"']")
@@ -23,8 +22,7 @@ def directives(text: BodyText) -> Iterator[Operation]:
     source = text.text
     if "#" not in source[:1] and "\n#" not in source:
         return
-    head = _HEAD.match(source)
-    for match in _DIRECTIVE.finditer(source, 0, head.end() if head else 0):
+    for match in _DIRECTIVE.finditer(source, 0, head_end(source)):
         words: list[Word] = []
         for found in _WORD.finditer(source, *match.span(2)):
             if found[0].startswith("#"):
