@@ -10,7 +10,10 @@ import pytest
 from launch_places import PLACES
 from launch_ranks import place_of, recorded, run_all, seen_in
 
+from envdoctor.knowledge.launchers import load_launchers
+
 QUICK = tuple(place for place, kind in PLACES.items() if kind.quick)
+STARTERS = frozenset(load_launchers().by_program)
 OTHERS = tuple(place for place, kind in PLACES.items() if not kind.quick)
 
 
@@ -29,9 +32,10 @@ def chosen(place: str) -> list[launch_matrix.Cell]:
 
 
 def installed(row: launch_matrix.Row, place: str) -> bool:
-    """Whether the program is on this machine; of other places they say themselves whether they are possible."""
-    words = [word for word in row.words() if "=" not in word]
-    return place not in QUICK or row.shell or "/" in words[0] or shutil.which(words[0]) is not None
+    """Whether all programs of a row are on this machine; other places say themselves whether they are possible."""
+    words = [word for word in row.words() if "=" not in word and "/" not in word]
+    programs = [word for number, word in enumerate(words) if number == 0 or word in STARTERS]
+    return place not in QUICK or row.shell or all(shutil.which(program) for program in programs)
 
 
 def run_again(place: str) -> None:
