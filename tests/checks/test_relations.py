@@ -179,3 +179,8 @@ def test_findings_show_the_other_place(tmp_path: Path) -> None:
     (found,) = findings(write(tmp_path, {"run.sh": script}), "contradictory")
     assert [(r.place.line, r.variable) for r in found.related] == [(1, "NCCL_P2P_DISABLE")]
     assert "tested first" in found.message
+
+
+def test_a_configuration_that_a_program_hands_on_is_an_environment(tmp_path: Path) -> None:
+    files = {"job.json": '{"env_vars": {\n"NCCL_IB_DISABLE": "1",\n"NCCL_IB_TC": "41"}}\n'}
+    assert said(write(tmp_path, files), "ineffective-setting") == [("job.json", 3, "NCCL_IB_TC")]

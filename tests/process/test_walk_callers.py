@@ -248,3 +248,30 @@ def test_commands_and_the_programs_they_start(tmp_path: Path, text: str, what: s
     result = tree(tmp_path, {"run.sh": text + "\n", **programs})
     start = next(s for s in result.starts if s.place.path == "run.sh")
     assert (" > ".join((*start.launchers, start.program)), start.path) == (what, found)
+
+
+def mpijob(kind: str, command: str) -> dict[str, str]:
+    pod = "template: {spec: {containers: [{name: a, image: i"
+    return {
+        "job.yaml": f"apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n{kind}  mpiReplicaSpecs:\n    Launcher:\n"
+        f"      {pod}, env: [{{name: A, value: '1'}}],\n        command: [{command}]}}]}}}}\n"
+        f"    Worker:\n      replicas: 2\n      {pod}}}]}}}}\n"
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "command", "lost"),
+    [
+        ("", "mpirun, -np, '16', python, t.py", True),
+        ("", "mpirun, -np, '16', -x, A, python, t.py", False),
+        ("  mpiImplementation: OpenMPI\n", "mpirun, -np, '16', python, t.py", True),
+        ("  mpiImplementation: MPICH\n", "mpirun, -n, '16', python, t.py", False),
+        ("  mpiImplementation: Intel\n", "mpirun, -n, '16', python, t.py", False),
+        ("  mpiImplementation: Intel\n", "mpirun, -n, '16', -genvnone, python, t.py", True),
+    ],
+)
+def test_the_operator_tells_the_launcher_of_an_mpijob_its_hosts(
+    tmp_path: Path, kind: str, command: str, lost: bool
+) -> None:
+    (start,) = starts(tree(tmp_path, mpijob(kind, command)))
+    assert ("A" in start.lost, "A" in start.sees) == (lost, not lost)

@@ -186,3 +186,29 @@ def test_what_only_speaks_of_a_launch_starts_nothing(tmp_path: Path, text: str) 
 def test_text_in_a_file_of_another_name_is_not_what_is_started(tmp_path: Path) -> None:
     result = tree(tmp_path, {"run.sh": "cat > x.sh <<E\nA=1 RANK\nE\nbash y.sh\n", "y.sh": "RANK\n"})
     assert short(starts(result)) == [("y.sh:1", "python > t.py", {})]
+
+
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        ("ssh n1 RANK", {"A": "1 not-forwarded:2"}),
+        ('ssh n1 "cd $HOME/work && RANK"', {"A": "1 not-forwarded:2"}),
+        ('ssh n1 "$X RANK"', {}),
+        ('ssh n1 "$(settings) RANK"', {}),
+        ('ssh n1 "env $(settings) RANK"', {}),
+        ('ssh n1 "export $X; RANK"', {}),
+        ('ssh n1 "$X && RANK"', {}),
+        ("ssh n1 env $X RANK", {}),
+        ("sudo $X RANK", {}),
+        ('sudo "$(settings)" RANK', {}),
+        ('ssh n1 "RANK $X"', {"A": "1 not-forwarded:2"}),
+    ],
+)
+def test_words_that_nobody_knows_may_be_assignments(tmp_path: Path, command: str, lost: dict[str, str]) -> None:
+    """They are put into the text before anybody reads it: `ssh host "$SETTINGS torchrun"` hands them on."""
+    assert last(script(tmp_path, f"export A=1\n{command}")).lost == lost
+
+
+def test_a_program_in_a_variable_is_no_assignment(tmp_path: Path) -> None:
+    assert last(script(tmp_path, "A=1\n$X RANK")).lost == {"A": "1 not-exported:2"}
+    assert last(script(tmp_path, "A=1\n$SETUP\nRANK")).sees == {"A": "1? or nothing"}

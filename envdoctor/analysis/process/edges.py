@@ -120,6 +120,8 @@ class Crossing(Generic[L]):
     daemon: str = ""
     begins: bool = False
     unknown: str = ""
+    more: bool = False
+    """Words that nobody knows may give variables: `env $SETTINGS command`."""
     remote: bool | None = False
     says: str = ""
     remedy: str = ""
@@ -129,19 +131,24 @@ class Crossing(Generic[L]):
     mistaken: list[MistakenFlag[L]] = field(default_factory=list)
 
 
-def edge_of(invocation: Invocation[L]) -> LaunchEdge | None:
-    """What a command is by its name and by the flags that tell programs of one name apart."""
-    edges = invocation.launchers.edges_of(invocation.name)
-    return next((e for e in edges if not e.only_with or invocation.flags.has(e.only_with)), None)
-
-
 NOWHERE = EdgeSurroundings()
+
+
+def edge_of(invocation: Invocation[L], around: EdgeSurroundings = NOWHERE) -> LaunchEdge | None:
+    """What a command is by its name, and by the flags and variables that tell programs of one name apart."""
+
+    def is_meant(edge: LaunchEdge) -> bool:
+        if not (edge.only_with or edge.with_variable) or invocation.flags.has(edge.only_with):
+            return True
+        return any(around.variable(name) is not None for name in edge.with_variable)
+
+    return next(filter(is_meant, invocation.launchers.edges_of(invocation.name)), None)
 
 
 def cross(invocation: Invocation[L], around: EdgeSurroundings = NOWHERE, part: int = 0) -> Crossing[L]:
     """What the process gets that a command starts; `part` is the segment (`mpirun ... : ...`)."""
     segment = invocation.segments[part]
-    edge = edge_of(invocation)
+    edge = edge_of(invocation, around)
     if edge is None:
         return _plain(invocation, segment)
     found = _Crossing(invocation, edge, part, around)
@@ -180,10 +187,11 @@ class _Crossing(Generic[L]):
         self.lead = ""
         self.result: Crossing[L] = Crossing(
             invocation.name, edge.kind, daemon=edge.daemon, begins=edge.begins,
-            remote=goes_elsewhere(edge, self.flags, around.hosts_in),
+            remote=goes_elsewhere(edge, self.flags, around.hosts_in, around.variable),
             says=edge.says, remedy=edge.remedy, sure=edge.sure, title=edge.title, evidence=edge.evidence,
         )  # fmt: skip
         self._judge_flags()
+        self.result.more = invocation.row.assigns and bool(self.flags.opaque)
         if self.flags.opaque and not invocation.row.wrapper and _depends_on_flags(edge):
             self._unknown(OPAQUE)
 

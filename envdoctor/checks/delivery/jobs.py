@@ -74,10 +74,10 @@ def _same(one: Setting, other: Setting) -> bool:
 def _roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """Roles of a manifest with different values."""
     for facts in context.facts:
-        for job in jobs_of(facts, context.text(facts.path), context.launchers) if facts.kind == "yaml" else ():
+        for job in jobs_of(facts, context.text(facts.path)) if facts.kind == "yaml" else ():
             first = next((role for role in job.settings if role in FIRST_ROLES[job.kind]), None)
             for role, settings in job.settings.items():
-                if first is None or role == first or job.kind == "MPIJob":
+                if first is None or role == first:
                     continue
                 for name, setting in settings.items():
                     other = job.settings[first].get(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import GIVES, MASKS, TELLS, judged
@@ -12,11 +12,10 @@ from envdoctor.core.facts import FileFacts, Setting
 from envdoctor.core.findings import Finding
 from envdoctor.core.records import dataclass, field
 from envdoctor.core.regexes import regex
-from envdoctor.knowledge.launchers import Launchers
 from envdoctor.knowledge.rulebook import Rule
 
 FIRST_ROLES = {
-    "PyTorchJob": ("Master",), "MPIJob": ("Launcher",), "RayCluster": ("head",), "RayJob": ("head",),
+    "PyTorchJob": ("Master",), "RayCluster": ("head",), "RayJob": ("head",),
     "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),
 }  # fmt: skip
 """Kind of manifest -> the roles that go first; all others of it are workers."""
@@ -40,21 +39,16 @@ class _Job:
     kind: str
     settings: dict[str, dict[str, Setting]] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
-    launches: bool = False
     unknown: bool = False
 
 
 def _one_role(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """A variable in the template of one role of a job, and not in that of the others."""
-    for job in jobs_of(facts, context.text(facts.path), context.launchers):
+    for job in jobs_of(facts, context.text(facts.path)):
         first = FIRST_ROLES[job.kind]
         leaders = [role for role in job.settings if role in first]
         others = [role for role in job.settings if role not in first]
         if job.unknown or not leaders or not others:
-            continue
-        if job.kind == "MPIJob":
-            if job.launches:
-                yield from _missing(rule, job, leaders[0], others, context)
             continue
         yield from _missing(rule, job, leaders[0], others, context)
         for role in others if job.kind == "PyTorchJob" else ():
@@ -72,13 +66,12 @@ def _missing(rule: Rule, job: _Job, role: str, others: list[str], context: Launc
             continue
         lacking = [other for other in others if name not in job.settings[other]]
         if len(lacking) == len(others):
-            how = "mpirun does not pass it with -x" if job.kind == "MPIJob" else "each role has its own template"
-            message = f"{name} is set for {role} alone and does not reach {', '.join(lacking)}: {how}"
-            help_ = f"add -x {name}" if job.kind == "MPIJob" else f"set it for {', '.join(lacking)} too"
-            yield finding(rule, place_of(setting), message, name, help=help_, confidence="medium")
+            roles = ", ".join(lacking)
+            message = f"{name} is set for {role} alone and does not reach {roles}: each role has its own template"
+            yield finding(rule, place_of(setting), message, name, help=f"set it for {roles} too", confidence="medium")
 
 
-def jobs_of(facts: FileFacts, text: str, launchers: Launchers) -> list[_Job]:
+def jobs_of(facts: FileFacts, text: str) -> list[_Job]:
     """The jobs of a manifest whose roles have templates of their own, one for each document."""
     breaks = [text.count("\n", 0, match.start()) + 1 for match in _DOCUMENT.finditer(text)]
 
@@ -96,21 +89,11 @@ def jobs_of(facts: FileFacts, text: str, launchers: Launchers) -> list[_Job]:
     for inclusion in facts.inclusions:
         if inclusion.kind in ("configuration", "env-file") and (found := jobs.get(document(inclusion.place.line))):
             found.unknown = True
-    _note_launches(facts, jobs, document, launchers)
-    return list(jobs.values())
-
-
-def _note_launches(
-    facts: FileFacts, jobs: dict[int, _Job], document: Callable[[int], int], launchers: Launchers
-) -> None:
-    for launch in facts.launches:
-        found = jobs.get(document(launch.place.line))
-        if found is not None:
-            found.launches = found.launches or launchers.starts_ranks(launch.launcher)
     for setting in facts.settings:
-        found = jobs.get(document(setting.place.line))
-        if found is not None and setting.channel in ("shell", "launcher-argument"):
-            found.passed.add(setting.name)
+        found_job = jobs.get(document(setting.place.line))
+        if found_job is not None and setting.channel in ("shell", "launcher-argument"):
+            found_job.passed.add(setting.name)
+    return list(jobs.values())
 
 
 def _role(name: str) -> str:

@@ -67,7 +67,7 @@ def _of_slots(visible: Mapping[str, Slot]) -> dict[str, Held]:
         single = len(slot) == 1 and last.kind == "literal"
         plain = single and not origin.default and not origin.likely and len(last.origins) == 1
         found[name] = Held(
-            name, last.text if plain else None, last.text if single else None, origin.place, last.exported == "yes",
+            name, last.text if plain else None, last.text if single else None, origin.place, last.exported != "no",
             last.guard, (origin.place.line, origin.place.column),
         )  # fmt: skip
     return found
@@ -99,7 +99,7 @@ def _of_settings(settings: Iterable[Setting]) -> dict[str, Held]:
         value = setting.value.text if setting.value.kind == "literal" else None
         text = value if setting.op == "set" and (before is None or not setting.branch) else None
         found[setting.name] = Held(
-            setting.name, text, setting.value.known, setting.name_place or setting.place, setting.exported == "yes",
+            setting.name, text, setting.value.known, setting.name_place or setting.place, setting.exported != "no",
             tuple((b.id, b.arm) for b in setting.branch), (setting.order, 0),
         )  # fmt: skip
     return found

@@ -166,7 +166,8 @@ def check_step(step: Mapping[str, Any], where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LaunchEdge:
-    """`[[edge]]`: one way of starting a command. Several of one name: the first whose `only_with` is there counts."""
+    """`[[edge]]`: one way of starting a command. Several of one name: the first counts whose
+    `only_with` or `with_variable` is there, or that has neither."""
 
     launchers: frozenset[str] = field(metadata=key(NAMES, "commands as facts name them: program and subcommand"))
     kind: Started = field(metadata=key(choice(get_args(Started)), "what the started process is"))
@@ -177,8 +178,14 @@ class LaunchEdge:
         default=NO_WORDS,
         metadata=key(FLAGS, "flags of which one is there, or the command may be another program of that name"),
     )
+    with_variable: frozenset[str] = field(
+        default=NO_WORDS, metadata=key(FLAGS, "variables of the caller of which one tells that it is this program")
+    )
     hosts: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that name hosts"))
     hosts_file: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that name a file of hosts"))
+    hosts_variable: frozenset[str] = field(
+        default=NO_WORDS, metadata=key(FLAGS, "variables of the caller that name such a file, where no flag does")
+    )
     nodes: frozenset[str] = field(default=NO_WORDS, metadata=key(FLAGS, "flags that say how many nodes there are"))
     daemon: str = field(
         default="", metadata=key(SOME_TEXT, "the daemon that starts it, or that is started: `tmux`, `ray`")

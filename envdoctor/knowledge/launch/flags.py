@@ -69,10 +69,13 @@ def _uses(flags: CommandFlags[L], wanted: Iterable[str]) -> Iterator[tuple[str, 
     return ((flag, word) for flag in sorted(wanted) for word in flags.words.get(flag, ()))
 
 
-def goes_elsewhere(edge: LaunchEdge, flags: CommandFlags[L], hosts_in: Callable[[str], int | None]) -> bool | None:
+def goes_elsewhere(
+    edge: LaunchEdge, flags: CommandFlags[L], hosts_in: Callable[[str], int | None],
+    variable: Callable[[str], str | None],
+) -> bool | None:  # fmt: skip
     """Whether a command plainly starts something on other hosts; None: that cannot be told.
 
-    `hosts_in` counts the hosts in a file, None where it is not there.
+    `hosts_in` counts the hosts in a file, None where it is not there; `variable` says what the caller has.
     """
     if not (edge.hosts or edge.hosts_file or edge.nodes):
         return edge.kind == "remote"
@@ -84,6 +87,9 @@ def goes_elsewhere(edge: LaunchEdge, flags: CommandFlags[L], hosts_in: Callable[
         found.append(None)
     found += [_several_hosts(value) for value in flags.given(edge.hosts)]
     found += [hosts_in(value) != 1 for value in flags.given(edge.hosts_file) if value]
+    if not found:
+        files = filter(None, map(variable, sorted(edge.hosts_variable)))
+        found += [hosts_in(file) != 1 for file in files]
     if True in found:
         return True
     return None if None in found else False

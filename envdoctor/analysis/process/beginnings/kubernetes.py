@@ -23,6 +23,12 @@ FIRST_ROLES = {
     "SparkApplication": ("driver",), "ElasticJob": (), "Job": (),
 }  # fmt: skip
 """Kinds of manifests whose roles run side by side -> the roles that go first (Job: that of Volcano, by its tasks)."""
+HOST_FILES = {
+    "OpenMPI": "OMPI_MCA_orte_default_hostfile", "Intel": "I_MPI_HYDRA_HOST_FILE", "IntelMPI": "I_MPI_HYDRA_HOST_FILE",
+    "MPICH": "HYDRA_HOST_FILE",
+}  # fmt: skip
+"""MPI of an MPIJob -> the variable that its launcher gets (kubeflow/mpi-operator: pkg/controller/mpi_job_controller.go:
+ompiEnvVars, intelEnvVars, mpichEnvVars)."""
 STORES = ("ConfigMap", "Secret")
 CONTAINER_KEYS = {"image", "command", "args"}
 
@@ -80,7 +86,7 @@ def _root(facts: FileFacts, container: Container, line: int, settings: Sequence[
     group, role = ("", "") if _goes_first(outline, line) else _job(container, outline)
     return Root(
         facts.path, "container", scope.name, line, None, (*stored, *given_to(scope, _own(here))),
-        tuple(open_), group, role, image, exact=not open_,
+        tuple(open_), group, role, image, exact=not open_, remembers=_hosts(container, outline, group, role),
     )  # fmt: skip
 
 
@@ -146,6 +152,16 @@ def _job(container: Container, outline: Outline) -> tuple[str, str]:
     metadata = outline.keys(outline.find(container.document, "metadata"))
     name = _text(metadata, "name") or _text(metadata, "generateName") or str(container.document)
     return f"{kind} {name}", container.scope.name.split("/", 1)[0]
+
+
+def _hosts(container: Container, outline: Outline, group: str, role: str) -> tuple[tuple[str, str], ...]:
+    """The file of hosts that the MPI operator writes for the launcher, under the name that its MPI reads."""
+    if not group.startswith("MPIJob ") or role != "Launcher":
+        return ()
+    spec = outline.keys(outline.find(container.document, "spec"))
+    kind = _text(spec, "mpiImplementation") or _text(spec, "mpiDistribution") or "OpenMPI"
+    name = HOST_FILES.get(kind)
+    return ((name, "/etc/mpi/hostfile"),) if name else ()
 
 
 def _text(keys: dict[str, OutlineNode], key: str) -> str:

@@ -47,6 +47,8 @@ class Root(NamedTuple):
     """Where the image is built from the tree: the path of its Dockerfile (`build:` of compose)."""
     stage: str = ""
     """The stage of that Dockerfile, or of this one."""
+    remembers: tuple[tuple[str, str], ...] = ()
+    """Variables that launchers obey and that whoever starts the process sets (the MPI operator: the file of hosts)."""
     after_entrypoint: bool = False
     """The words of the script are handed to the ENTRYPOINT of the image, where that has one (`args:` without a
     `command:`, `command:` of compose without an `entrypoint:`)."""

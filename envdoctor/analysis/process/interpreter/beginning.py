@@ -59,6 +59,7 @@ def run_root(walker: Walker, root: Root, shell: Shell) -> Shell | None:
     """Give a shell what a root has, and run its script."""
     if not root.over:
         _files(walker, root, shell)
+    shell.remembered.update(root.remembers)
     for setting in root.settings:
         variables.give(walker, setting, shell, "manifest")
     if root.over:

@@ -119,6 +119,8 @@ def _run(
         shell.commands += 1
     if walker.may_start(fields):
         _start(walker, assigns, fields, stdin, place, shell)
+    if fields[0].starts_unknown and (len(fields) == 1 or walker.in_text()):
+        variables.opened(shell)  # `$SETUP` may be `export A=1`
     return shell
 
 

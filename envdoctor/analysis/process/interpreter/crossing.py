@@ -109,6 +109,8 @@ def apply(walker: Walker, child: Shell, crossing: edges.Crossing[Text], name: st
     for reset in crossing.resets:
         child.bind(reset, (Alternative("unknown", "", "yes"),))
     child.remembered.update(crossing.remembers)
+    if crossing.more:
+        variables.may_have_more(child)
 
 
 def _loss(crossing: edges.Crossing[Text], name: str, place: Place) -> Loss:

@@ -148,6 +148,10 @@ class Walker:
             after.path = path
         return after
 
+    def in_text(self) -> bool:
+        """Whether the commands come from text: what was put into it may be assignments too."""
+        return self._text_depth > 0
+
     def placed(self, place: Place) -> Place:
         """Where a command of a text is shown: where it is written, if that lies in the word that is run; else there."""
         word = self._carrier
