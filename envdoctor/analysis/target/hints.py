@@ -23,8 +23,6 @@ MOST_GPUS = 2
 """A longer list of architectures is a build for distribution, not a target."""
 AMD_INDEXES = ("repo.radeon.com", "repo.amd.com", "nightlies.amd.com")
 """A file that takes its packages from one of these may well have builds that no table lists."""
-ROOTS = ("rocm", "torch", "nvidia", "cuda", "ROCM", "NVIDIA", "CUDA", "HIP", "amd", "gpu", "module", "docker")
-"""Words that many triggers hold: where one is not in a text, none of those triggers is."""
 LEAD = " \t\r\n\"'=@,{"
 IMAGE_LEAD = LEAD + "/#+:-"
 LONGEST_TEXT = 160
@@ -43,25 +41,12 @@ def hints_in(path: str, text: str, knowledge: TargetTable | None = None) -> list
     if kind is None or not text:
         return []
     view = TextView(path, text, kind, known)
-    hints = triggered(kind.hints, view.text)
+    hints = kind.triggered(view.text)
     found = _matches(hints, view, known)
     if kind.name == "dockerfile":
         found += _resolved_matches(hints, view, known)
     found.sort(key=lambda item: (item[0], item[1]))
     return _thinned([reason for _, _, reason in found])
-
-
-def triggered(hints: Sequence[Hint], text: str) -> list[Hint]:
-    """The hints of which some trigger is in a text. Each token is looked for once, and only behind its root."""
-    seen: dict[str, bool] = {}
-
-    def holds(token: str) -> bool:
-        if token not in seen:
-            root = next((r for r in ROOTS if r in token and r != token), None)
-            seen[token] = (root is None or holds(root)) and token in text
-        return seen[token]
-
-    return [hint for hint in hints if any(holds(trigger) for trigger in hint.triggers)]
 
 
 @lru_cache(maxsize=2048)

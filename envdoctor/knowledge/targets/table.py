@@ -48,6 +48,12 @@ class Hint:
         return str(self.data.get(key, ""))
 
 
+ROOTS = ("rocm", "torch", "nvidia", "cuda", "ROCM", "NVIDIA", "CUDA", "HIP", "amd", "gpu", "module", "docker")
+"""Words that many triggers hold: where one is not in a text, none of those triggers is."""
+Triggers = list[tuple[str, list[tuple[str, list[int]]]]]
+"""A root, and the triggers that hold it, each with the numbers of its hints; the root of the others is empty."""
+
+
 @dataclass(slots=True)
 class FileKind:
     """A kind of file: which hints it can hold and how its text is read."""
@@ -56,10 +62,34 @@ class FileKind:
     hints: tuple[Hint, ...]
     softer: frozenset[str]
     data: Mapping[str, Any]
+    triggers: Triggers = field(default_factory=list)
+
+    def triggered(self, text: str) -> list[Hint]:
+        """The hints of which some trigger is in a text. Each is looked for once, and only behind its root."""
+        if not self.triggers:
+            self.triggers = _by_root(self.hints)
+        found: set[int] = set()
+        for root, tokens in self.triggers:
+            if root in text:
+                for token, numbers in tokens:
+                    if token in text:
+                        found.update(numbers)
+        return [self.hints[number] for number in sorted(found)]
 
     def says(self, key: str) -> bool:
         """Whether a switch of the kind is on (`continued`, `prose`, `branches`, `sections`, `strings`)."""
         return bool(self.data.get(key))
+
+
+def _by_root(hints: Sequence[Hint]) -> Triggers:
+    tokens: dict[str, list[int]] = {}
+    for number, hint in enumerate(hints):
+        for trigger in hint.triggers:
+            tokens.setdefault(trigger, []).append(number)
+    found: dict[str, list[tuple[str, list[int]]]] = {}
+    for token, numbers in tokens.items():
+        found.setdefault(next((root for root in ROOTS if root in token), ""), []).append((token, numbers))
+    return list(found.items())
 
 
 class HintNames:
