@@ -13,7 +13,7 @@ from envdoctor.core.target import Target
 if TYPE_CHECKING:
     from envdoctor.analysis.process.jobs import Member
     from envdoctor.analysis.process.journeys import Journey
-    from envdoctor.analysis.process.results import EndedRoot, Mistaken, RankStart, Replaced, Walked
+    from envdoctor.analysis.process.results import EndedRoot, LateValue, Mistaken, RankStart, Replaced, Walked
     from envdoctor.analysis.python.program import Step
     from envdoctor.analysis.python.timeline import EntryPoints
     from envdoctor.checks.shared import Shared
@@ -101,6 +101,7 @@ class LaunchContexts:
         self.journeys = _by_path(journeys(walked.starts), lambda journey: journey.origin.place.path)
         self.replaced = _by_path(walked.replaced, lambda one: one.second.place.path)
         self.mistaken = _by_path(walked.mistaken, lambda one: one.place.path)
+        self.late = _by_path(walked.late, lambda late: late.origin.place.path)
         self.ended = _by_path(walked.ended, lambda one: one.root.path)
 
     @cached_property
@@ -113,7 +114,7 @@ class LaunchContexts:
 
     def paths(self) -> list[str]:
         """The files about which something can be said."""
-        groups = (self.starts, self.journeys, self.replaced, self.mistaken, self.ended, self.project.files)
+        groups = (self.starts, self.journeys, self.replaced, self.mistaken, self.late, self.ended, self.project.files)
         return list(dict.fromkeys(path for group in groups for path in group))
 
     def of(self, path: str) -> LaunchContext:
@@ -183,6 +184,11 @@ class LaunchContext(_WithShared):
     def mistaken(self) -> Sequence[Mistaken]:
         """Flags in this file that look as if they passed a variable."""
         return self._all.mistaken.get(self.path, ())
+
+    @property
+    def late(self) -> Sequence[LateValue]:
+        """What this file exports when the last of its ranks have been started."""
+        return self._all.late.get(self.path, ())
 
     @property
     def ended(self) -> Sequence[EndedRoot]:

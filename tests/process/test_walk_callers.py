@@ -205,7 +205,14 @@ def test_a_program_that_nobody_starts_begins_by_itself(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_was_started_before_is_not_sure_to_have_what_came_later(tmp_path: Path, text: str) -> None:
-    assert only(tree(tmp_path, {"run.sh": text + "\n"})).sees.get("A") != "1"
+    assert starts(tree(tmp_path, {"run.sh": text + "\n"}))[-1].sees.get("A") != "1"
+
+
+def test_workers_of_a_cluster_have_what_began_it(tmp_path: Path) -> None:
+    (head,) = starts(tree(tmp_path, {"run.sh": "export A=1\nB=2\nray start --head\n"}))
+    assert (head.what, head.sees, head.lost) == ("ray start > ", {"A": "1"}, {"B": "2 not-exported:3"})
+    (node,) = starts(tree(tmp_path, {"run.sh": "export A=1\nssh n1 ray start --address h\n"}))
+    assert (node.sees, node.lost) == ({}, {"A": "1 not-forwarded:2"})
 
 
 def test_a_root_without_ranks_tells_what_it_leaves(tmp_path: Path) -> None:

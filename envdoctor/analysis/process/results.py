@@ -123,6 +123,15 @@ class Unfollowed(NamedTuple):
     what: str = ""
 
 
+class LateValue(NamedTuple):
+    """A value that a script exports when the last of its ranks has been started, and nothing else that could see it
+    starts any more. `after` is where the last ranks were started."""
+
+    origin: ValueOrigin
+    value: Alternative
+    after: Place
+
+
 class EndedRoot(NamedTuple):
     """The environment at the end of a root that started no ranks."""
 
@@ -146,5 +155,6 @@ class Walked(NamedTuple):
     """File -> the files that it sources, in order."""
     missing: Mapping[str, tuple[tuple[str, int], ...]] = {}
     """File -> words for files that it pulls in and that are not there, with their lines."""
+    late: tuple[LateValue, ...] = ()
     files: tuple[FileFacts, ...] = ()
     """The facts of all files that were looked at."""

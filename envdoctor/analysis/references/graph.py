@@ -31,6 +31,14 @@ STARTING = (*SCRIPTS, "dockerfile", "yaml", "ini", "toml", "terraform")
 """Kinds of files that start scripts by their names."""
 
 
+SYSTEM_FOLDERS = frozenset(("bin", "boot", "cvmfs", "dev", "etc", "lib", "lib64", "nix", "proc", "run", "sbin", "snap",
+                            "sw", "sys", "tmp", "usr", "var"))  # fmt: skip
+"""Folders at the root that are the system's own (hier(7)), and where clusters keep software."""
+SCRIPT_ENDS = (".sh", ".bash", ".sbatch", ".slurm", ".py")
+UNKNOWN_FOLDER = regex(r"[\"']?\$\{?\w+\}?((?:/[\w.-]+){2,})[\"']?")
+"""A path below a folder that a variable names and nobody knows."""
+
+
 @dataclass(slots=True)
 class References:
     """The references between the files of one project."""
@@ -42,10 +50,11 @@ class References:
     _named: dict[str, list[str]] | None = None
     _namers: dict[str, list[str]] = field(default_factory=dict)
     _starters: dict[str, list[str]] | None = None
+    _names: dict[str, list[str]] | None = None
 
     def edited(self, files: Files, facts: FactStore) -> References:
         """The same for files as they would be after fixes, which keep what they name."""
-        return replace(self, files=files, facts=facts, _starters=None)
+        return replace(self, files=files, facts=facts, _starters=None, _names=None)
 
     # What a written path means
 
@@ -76,8 +85,11 @@ class References:
     def find(self, written: str, home: str, known: Mapping[str, str | None]) -> str | None:
         """The file that `written` means in a script in folder `home`; `known` are values of variables."""
         text, own = expanded(written, known)
-        if text is None or (text.startswith("/") and not own):
-            return None
+        if text is None:
+            rest = UNKNOWN_FOLDER.fullmatch(written)
+            return self._by_tail(rest[1].lstrip("/"), home) if rest else None
+        if text.startswith("/") and not own:
+            return self._by_tail(text, home)
         candidates = [posixpath.join(home, text)]
         if not own:
             candidates.append(posixpath.join(self.files.prefix(), text))
@@ -85,6 +97,21 @@ class References:
                 candidates += [posixpath.join(above, text) for above in self._above(home)]
         found = {path for c in candidates if self.has(path := posixpath.normpath(c))}
         return found.pop() if len(found) == 1 else None
+
+    def _by_tail(self, text: str, home: str) -> str | None:
+        """The file that a path elsewhere (in an image, a mount, a checkout) ends in: by a folder and its name, or for a
+        script at the top (`/workspace/train.py`) by its name alone."""
+        parts = [part for part in text.split("/") if part]
+        if not parts or parts[0] in SYSTEM_FOLDERS:
+            return None
+        places = dict.fromkeys((self.files.prefix(), home, *self._above(home)))
+        whole = text.startswith("/")
+        for start in range(whole, len(parts) - 1 + (whole and text.endswith(SCRIPT_ENDS))):
+            tail = "/".join(parts[start:])
+            found = {path for place in places if self.has(path := posixpath.normpath(posixpath.join(place, tail)))}
+            if found:
+                return found.pop() if len(found) == 1 else None
+        return None
 
     def _above(self, home: str) -> Iterator[str]:
         """The folders between a folder and the root: a repository inside this one has its scripts started there."""
@@ -153,10 +180,12 @@ class References:
         return self._starters.get(path, [])
 
     def _by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.files.paths():
-            found.setdefault(path.rpartition("/")[2], []).append(path)
-        return found
+        """The paths of the project by their last part."""
+        if self._names is None:
+            self._names = {}
+            for path in self.files.paths():
+                self._names.setdefault(path.rpartition("/")[2], []).append(path)
+        return self._names
 
     def around(self, path: str) -> list[list[str]]:
         """The files that start or source `path` and those that it names itself, then those that start these."""

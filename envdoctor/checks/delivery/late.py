@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from envdoctor.analysis.process.results import LateValue
 from envdoctor.analysis.python.program import Step
 from envdoctor.analysis.python.programs import holds
 from envdoctor.checks.context import LaunchContext
@@ -49,7 +50,13 @@ RANKED = (
 
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
-    """Settings that a program writes too late, or on one rank."""
+    """Settings that a program writes too late, or on one rank, and those of a script whose ranks run already."""
+    reached = {journey.origin.key for journey in context.journeys if journey.reached}
+    for late in context.late:
+        origin = late.origin
+        plain = late.value.text and not (origin.default or origin.likely) and origin.key not in reached
+        if plain and judged(origin.name, context, context.path) is not None:
+            yield _after_launch(rule, late)
     for facts in context.facts:
         for number, steps in enumerate(context.steps_of(facts)):
             for at, step in enumerate(steps):
@@ -199,6 +206,12 @@ def _at_start(rule: Rule, fact: Setting, variable: Variable) -> Finding:
     message = f"{fact.name} is read when the interpreter starts: set in the running program it changes nothing"
     help_ = f"export {fact.name} before the program starts, or start it again with os.execv"
     return finding(rule, place_of(fact), message, fact.name, help=help_, evidence=variable.evidence)
+
+
+def _after_launch(rule: Rule, late: LateValue) -> Finding:
+    message = f"{late.origin.name} is exported when all ranks have been started: none of them gets it"
+    related = (Related(late.after, "the last ranks are started here", late.origin.name),)
+    return finding(rule, late.origin.place, message, late.origin.name, related=related, help="move it above the launch")
 
 
 def _late(rule: Rule, fact: Setting, variable: Variable, reader: Call) -> Finding:

@@ -45,12 +45,10 @@ def _replaced(rule: Rule, replaced: Replaced, context: LaunchContext) -> Iterato
             yield _twice(rule, replaced)
         return
     winner, loser = replaced.second, replaced.first
-    by = f": {replaced.by} counts it only where the caller has none" if replaced.by else ", which is set after it"
-    message = f"{name}={_short(replaced.before)} loses to {_short(replaced.after)} in line {winner.place.line}{by}"
-    if winner.place.path != loser.place.path:
-        message = (
-            f"{name}={_short(replaced.before)} loses to {_short(replaced.after)}, which {winner.place.path} sets{by}"
-        )
+    here = winner.place.path == loser.place.path
+    where = f" in line {winner.place.line}" if here else f", which {winner.place.path} sets"
+    by = f": {replaced.by} counts it only where the caller has none" if replaced.by else " afterwards"
+    message = f"{name}={_short(replaced.before)} loses to {_short(replaced.after)}{where}{by}"
     related = (Related(winner.place, f"{_short(replaced.after)} is what ranks get", name),)
     yield finding(rule, loser.place, message, name, related=related, help="keep the one that is meant")
 

@@ -124,6 +124,8 @@ def bind(
     if walker.is_known(name):
         likely = text is not None and text.likely
         origin = ValueOrigin(name, place, manner.operation, shell.process.layer, default, likely, bool(shell.guard))
+        if not walker.in_loop():
+            walker.bound_at[origin.key] = walker.count, walker.programs
         walker.notes.wrote(origin, None if grows else text, old, shell.moment(), shell.open or walker.in_loop())
         origins = (origin, *_origins(old, origin))[:MOST_ORIGINS] if grows or default else (origin,)
     value = _alternative(walker, name, text, exported, origins)

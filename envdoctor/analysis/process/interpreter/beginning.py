@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from envdoctor.analysis.process import edges
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter import crossing, variables
-from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin
+from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin, excludes
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import MOST_IN_ALL, Walker
-from envdoctor.analysis.process.results import EndedRoot
+from envdoctor.analysis.process.results import EndedRoot, LateValue, RankStart
 from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import Place, Setting
 from envdoctor.readers.kinds import kind_of
@@ -19,6 +19,10 @@ from envdoctor.readers.kinds import kind_of
 MOST_PROGRAMS = 2
 """Callers of one program in Python that are each gone through, for what it starts itself."""
 IMAGES = ("image", "build")
+STARTED_WITH = ("container", "service")
+"""Roots whose file says what this one process is started with; an image, or CI, gives defaults to whatever runs."""
+EXPORTS = ("export", "assign", "declare")
+"""Operations by which a script gives a value itself."""
 _NOWHERE = Place("", 1, 1, 1, 1)
 _OUTSIDE = {
     ("argument", "image"): Loss(
@@ -49,6 +53,8 @@ def begin(walker: Walker, root: Root, previous: Shell | None = None) -> Shell | 
     count = walker.count
     after = run_root(walker, root, shell)
     if after is not None:
+        if root.kind in ("script", "job"):
+            ended(walker, after, count)
         _uncalled(walker, after)
         if walker.count == count:
             walker.notes.ends.append(EndedRoot(root, after.told()))
@@ -61,7 +67,7 @@ def run_root(walker: Walker, root: Root, shell: Shell) -> Shell | None:
         _files(walker, root, shell)
     shell.remembered.update(root.remembers)
     for setting in root.settings:
-        variables.give(walker, setting, shell, "manifest")
+        variables.give(walker, setting, shell, "manifest" if root.kind in STARTED_WITH else root.kind)
     if root.over:
         _files(walker, root, shell)
     if not root.exact and root.kind in ("container", "service"):
@@ -157,3 +163,29 @@ def program(walker: Walker, shell: Shell, place: Place, name: str, path: str, ar
                 _emptied(inner, place)
             inner.process = inner.process._replace(callers=(*inner.process.callers, place))
             run_root(walker, root, inner)
+
+
+# The end of a script that has started ranks: what it has exported since reaches nobody
+
+
+def ended(walker: Walker, shell: Shell | None, count: int) -> None:
+    """Note what a script has exported behind its last launch. `count` is how many ranks there were when it began."""
+    if shell is None or walker.count == count or shell.open:
+        return
+    mine = [start for start in walker.notes.starts[count - walker.count :] if start.number > count]
+    for name, slot in shell.visible.items():
+        for alternative in slot:
+            after = _last_before(walker, alternative, mine)
+            if after is not None and not any(start.visible.get(name) for start in mine):
+                walker.notes.late[LateValue(alternative.origins[0], alternative, after.place)] = None
+
+
+def _last_before(walker: Walker, value: Alternative, starts: list[RankStart]) -> RankStart | None:
+    """The last launch before a value that no program has seen; None: some may have, or nothing was launched before."""
+    origin = value.origins[0] if value.origins else None
+    if origin is None or value.exported != "yes" or value.kind != "literal" or origin.operation not in EXPORTS:
+        return None
+    if walker.bound_at.get(origin.key) != (walker.count, walker.programs):
+        return None
+    before = (start for start in reversed(starts) if not excludes(value.guard, start.guard))
+    return next(before, None)

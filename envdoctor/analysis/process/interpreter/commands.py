@@ -118,6 +118,7 @@ def _run(
     if program not in HARMLESS:
         shell.commands += 1
     if walker.may_start(fields):
+        walker.programs += 1
         _start(walker, assigns, fields, stdin, place, shell)
     if fields[0].starts_unknown and (len(fields) == 1 or walker.in_text()):
         variables.opened(shell)  # `$SETUP` may be `export A=1`

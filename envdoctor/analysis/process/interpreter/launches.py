@@ -111,6 +111,8 @@ def _nothing_named(
         run_text(walker, child, stdin, place)
     elif row.container and row.inner != "none" and segment.operands:
         walker.unfollowed(place, child, "image not in the tree", segment.operands[0].text)
+    elif row.ranks and row.inner == "none":
+        walker.rank(child, place, "", "", ())  # the workers of a cluster that begins here: they have what it has
     elif row.ranks and segment.flags.opaque:
         walker.unfollowed(place, child, "command unknown", segment.flags.opaque[-1].text)
 

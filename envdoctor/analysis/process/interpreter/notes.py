@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from envdoctor.analysis.process.interpreter.slots import Guard, Slot, ValueOrigin
 from envdoctor.analysis.process.interpreter.text import Text
-from envdoctor.analysis.process.results import EndedRoot, Mistaken, RankStart, Replaced, Unfollowed, Walked
+from envdoctor.analysis.process.results import EndedRoot, LateValue, Mistaken, RankStart, Replaced, Unfollowed, Walked
 
 Moment = tuple[int, Guard, int]
 """How many commands ran, under which conditions, and how many shells deep: two equal ones have nothing between them."""
+
+
+SHELL_WRITES = ("assign", "export", "declare")
+"""Operations by which a script gives a value itself, whatever it was started with."""
 
 
 class WalkNotes:
@@ -19,6 +23,7 @@ class WalkNotes:
         self.mistaken: dict[Mistaken, None] = {}
         self.unfollowed: dict[Unfollowed, None] = {}
         self.ends: list[EndedRoot] = []
+        self.late: dict[LateValue, None] = {}
         self.gaps: dict[tuple[str, int, str], None] = {}
         self.bounded: dict[str, None] = {}
         self.sourced: dict[str, dict[str, None]] = {}
@@ -60,12 +65,15 @@ class WalkNotes:
             tuple(self.ends), tuple(self.gaps), operations, tuple(self.bounded),
             {path: tuple(found) for path, found in self.sourced.items()},
             {path: tuple(found) for path, found in self.missing.items()},
+            tuple(self.late),
         )  # fmt: skip
 
 
 def _how(first: ValueOrigin, second: ValueOrigin, guard: Guard, at_once: bool) -> str:
     """In which way the second takes the place of the first: "nearer", "twice", or none that is a fault."""
     if first.operation in ("prefix", "flag") and first.layer < second.layer and second.operation != "prefix":
+        return "nearer"
+    if first.operation == "manifest" and second.operation in SHELL_WRITES and not second.guarded:
         return "nearer"
     same = first.layer == second.layer and first.operation == second.operation
     return "twice" if same and at_once and not guard else ""

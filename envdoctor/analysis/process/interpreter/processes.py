@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import crossing, launches, variables
-from envdoctor.analysis.process.interpreter.beginning import program
+from envdoctor.analysis.process.interpreter.beginning import ended, program
 from envdoctor.analysis.process.interpreter.slots import Loss, is_there
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text
@@ -206,7 +206,10 @@ def enter(walker: Walker, path: str, child: Shell, arguments: tuple[Text, ...], 
     child.path = child.script = path
     child.arguments, child.functions, child.arrays, child.maps, child.stdin = arguments, {}, {}, {}, None
     child.process = child.process._replace(callers=(*child.process.callers, place))
-    return walker.run_file(path, walker.body_of(path), child, "process")
+    count = walker.count
+    after = walker.run_file(path, walker.body_of(path), child, "process")
+    ended(walker, after, count)
+    return after
 
 
 def source(walker: Walker, word: Text, arguments: Sequence[Text], place: Place, shell: Shell) -> Shell | None:

@@ -48,10 +48,10 @@ MOST_LOOPS = 3
 SHELLS = ("bash", "sh", "zsh", "ksh", "dash", "ash")
 _HARMLESS = """
     : . [ [[ alias basename break case cat cd chmod clear conda continue cp cut date declare df dirname do done echo
-    elif else esac eval exit export false fi for free function head hostname if in let ln local logger ls lscpu mamba
-    mkdir ml module mv nproc pipefail popd printf pushd pwd pyenv read readlink readonly realpath return rm scontrol
-    sed select seq set setenv shift shopt sleep sort source squeue sync tail tee test then time touch tr trap true type
-    ulimit umask unalias uname unset uniq until wait wc which while whoami { } ( )
+    elif else esac eval exit export false fi for free function head hostname if in kill let ln local logger ls lscpu
+    mamba mkdir ml module mv nproc pipefail popd printf pushd pwd pyenv read readlink readonly realpath return rm
+    scontrol sed select seq set setenv shift shopt sleep sort source squeue sync tail tee test then time touch tr trap
+    true type ulimit umask unalias uname unset uniq until wait wc which while whoami { } ( )
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """Words that begin a command without starting a program that asks for settings of the accelerator."""
@@ -91,6 +91,8 @@ class Walker:
         self.batches: dict[str, str] = {}
         self.daemons: set[str] = set()
         self.count = 0
+        self.programs = 0
+        self.bound_at: dict[tuple[object, ...], tuple[int, int]] = {}
         self.operations = 0
         self.limit = MOST_OPERATIONS
         self.depth = 0
