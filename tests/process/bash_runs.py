@@ -83,7 +83,7 @@ def told(start: RankStart) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for name in NAMES:
         slot = start.slot(name)
-        values = {_certain(one) for one in slot} if slot else {_Certain(True, None)}
+        values = {_certain(one) for one in slot} if slot else {_Certain(not start.open, None)}
         one = values.pop() if len(values) == 1 else _Certain(False, None)
         if one.known:
             found[name] = one.value
@@ -103,9 +103,12 @@ def _certain(alternative: Alternative) -> _Certain:
     return _Certain(alternative.kind == "literal", alternative.text)
 
 
-def covers(slot: Slot, value: str | None) -> bool:
-    """Whether some alternative of a name leaves room for what was seen."""
-    return not slot and value is None or any(_leaves_room(one, value) for one in slot)
+def covers(start: RankStart, name: str, value: str | None) -> bool:
+    """Whether a start leaves room for what was seen of a name."""
+    slot = start.slot(name)
+    if not slot:
+        return value is None or start.open
+    return any(_leaves_room(one, value) for one in slot)
 
 
 def _leaves_room(alternative: Alternative, value: str | None) -> bool:
@@ -125,14 +128,14 @@ def candidates(ran: Ran, starts: Sequence[RankStart]) -> list[RankStart]:
 
 def contradictions(happened: Sequence[Ran], result: Walked) -> list[str]:
     """What happened and no start of the walk leaves room for."""
-    starts = result.starts
+    starts = [start for start in result.starts if not start.opaque]
     return [line for ran in happened if (line := _contradiction(ran, candidates(ran, starts)))]
 
 
 def _contradiction(ran: Ran, starts: Sequence[RankStart]) -> str:
     if not starts:
-        return f"{ran.arguments}: not met by the walk"
-    if any(all(covers(start.slot(n), ran.sees.get(n)) for n in NAMES) for start in starts):
+        return ""  # not met: the walk says nothing of it
+    if any(all(covers(start, n, ran.sees.get(n)) for n in NAMES) for start in starts):
         return ""
     shown = [{n: [a[:3] for a in start.slot(n)] for n in NAMES if start.slot(n)} for start in starts]
     return f"{ran.arguments}: bash has {dict(ran.sees)}, the walk {shown}"

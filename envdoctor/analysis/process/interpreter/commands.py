@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from envdoctor.analysis.process.interpreter import assign, expand, processes, variables
-from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Slot
+from envdoctor.analysis.process.interpreter.slots import UNSET, Alternative, Guard, Slot
 from envdoctor.analysis.process.interpreter.state import Function, Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text, joined
 from envdoctor.analysis.process.interpreter.walker import HARMLESS, SHELLS, Walker
 from envdoctor.core.facts import Place
-from envdoctor.core.operations import Body, Operation, Redirect, Word, literal
+from envdoctor.core.operations import Body, Operation, Part, Redirect, Word, literal
 
 MOST_VARIANTS = 4
 """Combinations of what variables may hold that one command is run with."""
@@ -28,13 +28,22 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
             assign.assign(walker, one, shell)
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
-    if literal(words[0]) == ":":
-        assign.defaulted(walker, words, shell)
+    assign.defaulted(walker, words, shell)
+    if literal(words[0]) == "set":
+        _may_set(walker, words[1:], shell)
     variants = list(_variants(walker, words, shell))
     if len(variants) == 1:
         return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
     done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
     return walker.meet_all(done)
+
+
+def _may_set(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
+    """`set ${X:+-a}`: nobody knows whether all is exported from here on."""
+    texts = [expand.text_of(walker, word, shell) for word in words]
+    before = next((number for number, text in enumerate(texts) if text.text == "--"), len(texts))
+    if any(not text.sure for text in texts[:before]):
+        shell.allexport = "maybe"
 
 
 def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[tuple[Shell, list[Text]]]:
@@ -99,15 +108,21 @@ def _run(
 ) -> Shell | None:  # fmt: skip
     if not fields:
         return shell
+    first = fields[0].text
     while len(fields) > 1 and fields[0].text in ("builtin", "command") and not fields[1].text.startswith("-"):
         fields = fields[1:]
     program = fields[0].text
     stdin = input_of(walker, redirects, shell) or shell.stdin
-    function = shell.functions.get(program)
+    function = shell.functions.get(program) if first == program else None
+    _changed(program, fields, redirects, shell)
+    if fields[0].likely and not program:
+        shell.forget()
     if function is not None:
         return _with_prefix(walker, assigns, shell, lambda inner: call_function(walker, function, fields, place, inner))
     if program in _PRINTING:
         _written(walker, fields, redirects, stdin, shell)
+    elif target := output_of(walker, redirects, shell):
+        write(shell, target, None, appends=False)
     builtin = BUILTINS.get(program)
     if builtin is not None:
         run, before, shell.stdin = builtin, shell.stdin, stdin
@@ -142,17 +157,33 @@ def _with_prefix(
     """`A=1 f`: there while the function runs, and gone behind it."""
     if not assigns:
         return run(shell)
-    before: dict[str, Slot | None] = {one[3]: shell.visible.get(one[3]) for one in assigns}
+    names = [one[3] for one in assigns if one[0] == "assign" and one[3] not in shell.fixed]
+    before: dict[str, Slot | None] = {name: shell.visible.get(name) for name in names}
     for one in assigns:
         assign.assign(walker, one, shell, assign.PREFIX)
+    given = {name: shell.visible.get(name) for name in names}
+    above, shell.above = shell.above, shell.above | set(names)
     after = run(shell)
     if after is not None:
+        after.above = above
         for name, slot in before.items():
-            if slot is None:
-                after.visible.pop(name, None)
-            else:
-                after.visible[name] = slot
+            _put_back(after, name, slot, given[name])
     return after
+
+
+def _put_back(shell: Shell, name: str, before: Slot | None, given: Slot | None) -> None:
+    """The end of `A=1 f`: what was there before, but for what `f` has exported: that stays."""
+    now = shell.visible.get(name)
+    stays = tuple(a for a in now or () if a.exported != "no" and a.kind != "unset" and a not in (given or ()))
+    stays = tuple(a for a in stays if not a.origins or a.origins[0].operation != "assign")
+    if stays and stays == now and all(a.exported == "yes" and a.origins for a in now):
+        return
+    if stays:
+        shell.visible[name] = tuple(dict.fromkeys((*stays, *(before or (UNSET,)))))
+    elif before is None:
+        shell.visible.pop(name, None)
+    else:
+        shell.visible[name] = before
 
 
 def call_function(
@@ -162,8 +193,11 @@ def call_function(
     if walker.depth >= DEEPEST_CALL or walker.is_active(function):
         walker.entered.add(function)
         walker.notes.bound(f"a function that calls itself at line {place.line}", shell.path)
+        for name in written_by(function.body):
+            shell.blur(name)
         return shell
     saved = shell.arguments, shell.frames, shell.in_function, shell.path
+    above, shell.above = shell.above, shell.above | shell.frames.keys()
     shell.arguments, shell.frames, shell.in_function = tuple(fields[1:]), {}, True
     shell.path = function.path
     with walker.within(function) as returned:
@@ -172,8 +206,33 @@ def call_function(
     if ended is None:
         return None
     assign.restore(ended, saved[1], place, fields[0].text)
+    ended.above = above
     ended.arguments, ended.in_function, ended.path = saved[0], saved[2], saved[3]
     return ended
+
+
+def written_by(body: Body) -> set[str]:
+    """The names that a body plainly gives values, or takes away."""
+    found: set[str] = set()
+    waiting: list[object] = [body]
+    while waiting:
+        item = waiting.pop()
+        if not isinstance(item, tuple) or not item:
+            continue
+        if item[0] in ("assign", "for") and len(item) > 3:
+            found.add(item[3])
+        if item[0] in ("declare", "unset", "call") and len(item) > 4:
+            found.update(part[1] for part in _texts(item) if part[1].isidentifier())
+        waiting += item
+    return found
+
+
+def _texts(item: Operation) -> Iterator[Part]:
+    """The plain words of a declaration, an `unset` or a command."""
+    words = item[5] if item[0] == "declare" else item[4] if item[0] == "unset" else item[6]
+    for word in words:
+        if word and word[0] != "assign":
+            yield from (part for part in word[4] if part[0] == "text")
 
 
 # What a shell does itself
@@ -194,9 +253,8 @@ def _export(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) 
 
 
 def _unset(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    for field in fields[1:]:
-        if field.known and field.text.isidentifier():
-            assign.unset(shell, field.text)
+    flags = "".join(f.text[1:] for f in fields[1:] if re.fullmatch(r"-[A-Za-z]+", f.text))
+    assign.unset_words(shell, [f for f in fields[1:] if not f.text.startswith("-")], flags)
     return shell
 
 
@@ -222,7 +280,7 @@ def _exec(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     words = [*fields[1:]]
     while words and words[0].text in ("-a", "-l", "-c"):
         words = words[2 if words[0].text == "-a" else 1 :]
-    if not words:
+    if not words or words[0].text.startswith("{"):  # `exec {FD}>file`
         return shell
     if walker.may_start(words):
         walker.start(walker, shell, words, place, None, True, 0)
@@ -239,6 +297,8 @@ def _set(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> 
         named = text in ("-o", "+o") and texts[number + 1 : number + 2] == ["allexport"]
         if named or re.fullmatch(r"[-+][b-zA-Z]*a[a-zA-Z]*", text):
             shell.allexport = "yes" if text.startswith("-") else "no"
+        if not fields[number + 1].known and not number:
+            shell.allexport = "maybe"
         if not text.startswith(("-", "+")) and not (number and texts[number - 1] in ("-o", "+o")):
             shell.arguments = tuple(fields[number + 1 :])
             return shell
@@ -246,8 +306,11 @@ def _set(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> 
 
 
 def _shift(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    count = int(fields[1].text) if len(fields) > 1 and fields[1].text.isdigit() else 1
-    if shell.arguments is not None:
+    count = int(fields[1].text[:4]) if len(fields) > 1 and fields[1].text.isdecimal() else 1
+    known = shell.arguments is not None and (len(fields) < 2 or (fields[1].sure and not fields[1].several))
+    if not known or expand.is_open((shell.arguments or ())[:count]):
+        shell.arguments = None
+    elif shell.arguments is not None and count <= len(shell.arguments):
         shell.arguments = shell.arguments[count:]
     return shell
 
@@ -272,9 +335,16 @@ def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     whole = (
         shell.stdin if len(names) == 1 and any(f.text in ("-d", "-d''") or f.text == "" for f in fields[1:]) else None
     )
+    if fields[0].text != "read" or any(re.fullmatch(r"-\w*a", f.text) for f in fields[1:]):
+        for name in names:
+            shell.arrays[name] = None
+            shell.visible.pop(name, None)
+            shell.blur(name)
+        return shell
     for name in names:
         if whole is not None:
-            assign.bind(walker, shell, name, Text(whole.pieces, place, quoted=True), place, assign.BARE)
+            text = _stripped(Text(whole.pieces, place, quoted=True), shell)
+            assign.bind(walker, shell, name, text, place, assign.BARE)
         elif walker.is_known(name):
             assign.bind(walker, shell, name, None, place, assign.BARE)
         else:
@@ -284,29 +354,89 @@ def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     return shell
 
 
+def _stripped(text: Text, shell: Shell) -> Text | None:
+    """What `read` makes of its whole input: without the blanks around it, where IFS holds blanks."""
+    if not expand.splits_plainly(shell):
+        return text if all(not a.text and a.kind == "literal" for a in shell.visible["IFS"]) else None
+    whole = text.text
+    start = len(whole) - len(whole.lstrip(" \t\n"))
+    return text.part(start, max(len(whole.rstrip(" \t\n")), start))
+
+
 def _printf(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
     """`printf -v NAME format words`; else it prints."""
-    if len(fields) > 3 and fields[1].text == "-v" and fields[2].text.isidentifier():
-        text = formatted(fields[3:], place)
-        assign.bind(walker, shell, fields[2].text, text, place, assign.BARE)
+    if len(fields) > 2 and fields[1].text.startswith("-v") and len(fields[1].text) > 2:
+        rest = fields[1].part(2)
+        fields = [fields[0], fields[1].part(0, 2), rest, *fields[2:]]
+    if len(fields) > 3 and fields[1].text == "-v":
+        name = fields[2].text
+        if fields[2].sure and name.isidentifier():
+            assign.bind(walker, shell, name, formatted(fields[3:], place), place, assign.BARE)
+        else:
+            shell.forget()
     return shell
 
 
 def _let(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
     for field in fields[1:]:
-        if match := re.match(r"([A-Za-z_]\w*)\s*[-+*/%]?=", field.text):
-            assign.bind(walker, shell, match[1], None, place, assign.BARE)
+        assign.computed(walker, field.text, place.line, place.column, shell)
     return shell
 
 
 def _trap(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
+    """`trap TEXT SIGNAL`: nobody knows when the text runs, nor with what; at the exit of a shell nothing follows."""
+    if len(fields) < 3 or fields[1].text in ("-", "", "-p", "-l", "--"):
+        return shell
+    inner = shell.copy()
+    inner.forget()
+    with walker.exiting():
+        walker.run_text(fields[1], inner)
+    if any(field.text not in ("EXIT", "0") for field in fields[2:]):
+        names = [name for name, slot in inner.visible.items() if slot[0].text != f"${name}" or len(slot) > 1]
+        for name in names:
+            shell.blur(name)
+        shell.typed |= set(names)
     return shell
+
+
+def _getopts(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
+    """`getopts abc NAME` and its own variables."""
+    for name in (*(f.text for f in fields[2:3]), "OPTARG", "OPTIND"):
+        if name.isidentifier():
+            assign.bind(walker, shell, name, None, place, assign.BARE)
+    return shell
+
+
+def _wait(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
+    """`wait -p NAME`."""
+    if len(fields) > 2 and fields[1].text == "-p":
+        shell.blur(fields[2].text)
+    return shell
+
+
+def _shopt(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
+    """Options that change what commands mean."""
+    shell.options |= {field.text for field in fields[1:] if not field.text.startswith("-")}
+    if "allexport" in shell.options:
+        shell.allexport = "maybe"
+    return shell
+
+
+def _alias(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
+    """From here on a word may mean another one."""
+    if "expand_aliases" in shell.options:
+        shell.functions |= {f.text.partition("=")[0]: Function((("gap", 1, 1, "alias", "cut"),), shell.path, 0)
+                            for f in fields[1:] if "=" in f.text}  # fmt: skip
+    return shell
+
+
+_PRINTED_AS_IT_IS = {"%d": r"-?(?:0|[1-9][0-9]*)", "%q": r"[\w./:=@%+-]+"}
 
 
 def formatted(fields: Sequence[Text], place: Place) -> Text | None:
     """What printf makes of a format and words, where that is plain; None: nobody knows."""
     pattern, words = fields[0], list(fields[1:])
-    if not pattern.known:
+    if not pattern.known or re.search(r"\\(?![nt])", pattern.text):
         return None
     pieces: list[Piece] = []
     at = 0
@@ -318,6 +448,8 @@ def formatted(fields: Sequence[Text], place: Place) -> Text | None:
         if match[0] == "%%":
             pieces.append(Piece("%", True, first.path, first.line, first.column))
         elif match[0] == "%" or not words:
+            return None
+        elif match[0] != "%s" and not re.fullmatch(_PRINTED_AS_IT_IS[match[0]], words[0].text):
             return None
         else:
             pieces += words.pop(0).pieces
@@ -334,9 +466,18 @@ def input_of(walker: Walker, redirects: Sequence[Redirect], shell: Shell) -> Tex
         if operator in ("<<", "<<<", "<<-"):
             return expand.text_of(walker, word, shell)
         if operator == "<":
-            kept = shell.files.get(expand.text_of(walker, word, shell).text)
-            return _lines(kept) if kept else None
+            target = expand.text_of(walker, word, shell)
+            kept = shell.files.get(target.text)
+            return _lines(kept) if kept else file_text(walker, target, shell)
     return None
+
+
+def file_text(walker: Walker, word: Text, shell: Shell) -> Text | None:
+    """What a file of the tree holds that nothing has changed on the way."""
+    path = walker.find(word, shell) if word.known and not processes.is_changed(shell, word.text) else None
+    if path is None:
+        return None
+    return Text((Piece(walker.project.files.text(path), True, path, 1, 1),), word.used, quoted=True)
 
 
 def _lines(kept: Sequence[Text]) -> Text:
@@ -352,6 +493,15 @@ def output_of(walker: Walker, redirects: Sequence[Redirect], shell: Shell) -> st
     return ""
 
 
+def _changed(program: str, fields: Sequence[Text], redirects: Sequence[Redirect], shell: Shell) -> None:
+    """Files that a command moves, removes or edits hold from here on what nobody knows."""
+    edits = program == "sed" and any(field.text.startswith(("-i", "--in-place")) for field in fields)
+    if edits or program in ("rm", "mv", "cp", "ln", "truncate", "install", "patch", "unlink"):
+        for field in fields[1:]:
+            if not field.text.startswith("-") and ("/" in field.text or "." in field.text):
+                write(shell, field.text, None, appends=False)
+
+
 def _written(
     walker: Walker, fields: Sequence[Text], redirects: Sequence[Redirect], stdin: Text | None, shell: Shell
 ) -> None:
@@ -365,7 +515,9 @@ def _written(
     appends = any(operator in (">>", "&>>") for _, operator, _ in redirects) or (
         fields[0].text == "tee" and any(f.text == "-a" for f in fields[1:])
     )
-    told_text = _told_by(fields, stdin, Place(shell.path, 1, 1, 1, 1))
+    told_text = _told_by(walker, fields, stdin, Place(shell.path, 1, 1, 1, 1), shell)
+    if appends and target not in shell.files and walker.find_text(target, shell) is not None:
+        told_text = None  # more than what is written here
     write(shell, target, [told_text] if told_text is not None else None, appends=appends)
 
 
@@ -386,21 +538,30 @@ def told(walker: Walker, body: Body, shell: Shell) -> Text | None:
     fields = expand.fields_of(walker, words, shell)
     stdin = input_of(walker, redirects, shell)
     place = Place(shell.path, body[0][1], body[0][2], body[0][3], body[0][4])
-    return _told_by(fields, stdin, place)
+    return _told_by(walker, fields, stdin, place, shell)
 
 
-def _told_by(fields: Sequence[Text], stdin: Text | None, place: Place) -> Text | None:
+def _told_by(
+    walker: Walker, fields: Sequence[Text], stdin: Text | None, place: Place, shell: Shell
+) -> Text | None:  # fmt: skip
     program = fields[0].text if fields else ""
+    if program in shell.functions or any(field.several and field.known for field in fields):
+        return None
+    if program == "cat" and len(fields) == 2 and fields[1].text != "-":
+        return file_text(walker, fields[1], shell)
     if program in ("cat", "tee"):
         return stdin if program == "tee" or len(fields) == 1 or fields[1].text == "-" else None
     words = list(fields[1:])
     if program == "printf":
         return formatted(words, place) if words and words[0].text != "-v" else None
+    flags = ""
     while words and re.fullmatch(r"-[neE]+", words[0].text):
-        words = words[1:]
-    if not words:
-        return Text((), place)
+        flags += words.pop(0).text
     line = joined(words, place)
+    if "e" in flags and "\\" in line.text:
+        return None
+    if "n" in flags or not words:
+        return line if words or "n" in flags else Text((Piece("\n", True, place.path, place.line, place.column),), place)
     last = line.pieces[-1] if line.pieces else piece_at_end(place)
     return Text((*line.pieces, Piece("\n", True, last.path, last.line, last.column + len(last.text))), place, True)
 
@@ -415,6 +576,6 @@ BUILTINS: dict[str, Callable[[Walker, Sequence[Text], Place, Shell], Shell | Non
     "unset": _unset, "source": _source, ".": _source, "eval": _eval, "exec": _exec, "set": _set, "shift": _shift,
     "return": _return, "exit": _exit, "break": _break, "continue": _break, "read": _read, "mapfile": _read,
     "readarray": _read, "printf": _printf, "let": _let, "trap": _trap, ":": _nothing, "true": _nothing,
-    "false": _nothing, "cd": _nothing, "shopt": _nothing, "wait": _nothing, "alias": _nothing, "umask": _nothing,
+    "false": _nothing, "cd": _nothing, "shopt": _shopt, "wait": _wait, "alias": _alias, "getopts": _getopts, "umask": _nothing,
     "ulimit": _nothing, "pushd": _nothing, "popd": _nothing, "type": _nothing, "hash": _nothing,
 }  # fmt: skip

@@ -43,6 +43,8 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
     child.copied = shell.copied
     child.files = shell.files.copy()
     child.remembered = shell.remembered.copy()
+    if "export -f" in shell.options:
+        child.functions, child.options = shell.functions.copy(), frozenset(("export -f",))
     loss = Loss("not-exported", place, what)
     for name in shell.visible:
         slot = shell.held(name) or ()
@@ -151,6 +153,8 @@ def give(
     """A flag that sets, hands on or takes away one name."""
     name = given.name.text
     if given.op == "unset":
+        if not given.name.sure:
+            child.may_lack(list(child.visible))
         assign.unset(child, name)
     elif given.op == "pass":
         _hand_on(child, name, inherited, given)

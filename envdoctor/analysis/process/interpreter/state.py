@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from envdoctor.analysis.process.interpreter.slots import (
+    MOST_ORIGINS,
     UNSET,
     Alternative,
     Atom,
@@ -22,7 +23,7 @@ from envdoctor.analysis.process.interpreter.slots import (
 )
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.core.facts import Place
-from envdoctor.core.operations import Body
+from envdoctor.core.operations import Body, Operation
 
 T = TypeVar("T")
 MOST_GUARD = 16
@@ -62,9 +63,9 @@ class Shell:
     """One shell. Copied where paths part; `guard` are the conditions of the path."""
 
     __slots__ = (
-        "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "frames", "functions", "guard",
-        "in_function", "lost", "maps", "nested", "open", "path", "process", "remembered", "script", "stdin", "visible",
-        "writes",
+        "above", "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
+        "functions", "guard", "in_function", "lost", "maps", "nested", "open", "options", "path", "process",
+        "remembered", "script", "stdin", "typed", "visible", "writes",
     )  # fmt: skip
 
     def __init__(self, process: ShellProcess, path: str) -> None:
@@ -90,6 +91,14 @@ class Shell:
         self.copied: Mapping[str, str] = {}
         self.nested = 0
         self.remembered: dict[str, str] = {}
+        self.above: frozenset[str] = frozenset()
+        """Names that callers of this function have for their own: to unset one shows what it hides."""
+        self.fixed: frozenset[str] = frozenset()
+        """Names that are read-only."""
+        self.typed: frozenset[str] = frozenset()
+        """Names whose values the shell changes when it assigns them (`declare -i`), or something else may assign."""
+        self.options: frozenset[str] = frozenset()
+        """Options that change what commands mean, once they may be set."""
 
     def copy(self) -> Shell:
         """The same shell on another path."""
@@ -125,6 +134,28 @@ class Shell:
         self.visible[name] = slot
         self.writes[name] = self.writes.get(name, 0) + 1
 
+    def blur(self, name: str) -> None:
+        """From here on nobody knows what a name holds, nor whether it is there."""
+        origins = tuple(dict.fromkeys(o for a in self.visible.get(name, ()) for o in a.origins))[:MOST_ORIGINS]
+        self.bind(name, (Alternative("unknown", f"${name}", "maybe", origins),))
+        self.lost.pop(name, None)
+        self.remembered.pop(name, None)
+
+    def forget(self) -> None:
+        """Something ran that nobody knows, and that may have changed anything."""
+        for name in list(self.visible):
+            self.blur(name)
+        self.arrays = dict.fromkeys(self.arrays)
+        self.maps = dict.fromkeys(self.maps)
+        self.files = dict.fromkeys(self.files)
+        self.arguments, self.lost, self.open = None, {}, True
+
+    def may_lack(self, names: Iterable[str]) -> None:
+        """Something may have taken names away from children."""
+        for name in names:
+            slot = self.visible.get(name, ())
+            self.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
+
     def stamp(self, names: Iterable[str]) -> tuple[int, ...]:
         """The versions of some variables."""
         return tuple(self.writes.get(name, 0) for name in names)
@@ -158,8 +189,12 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
     result.arrays = _meet_maps(one.arrays, other.arrays)
     result.maps = _meet_maps(one.maps, other.maps)
     result.files = _meet_maps(one.files, other.files)
-    result.functions = {**other.functions, **one.functions}
-    result.frames = {**other.frames, **one.frames}
+    result.functions = _meet_functions(one.functions, other.functions)
+    result.frames = _meet_frames(one.frames, other.frames)
+    result.typed = one.typed | other.typed | (one.fixed ^ other.fixed)
+    result.fixed = one.fixed & other.fixed
+    result.options = one.options | other.options
+    result.above = one.above | other.above
     result.allexport = one.allexport if one.allexport == other.allexport else "maybe"
     result.arguments = one.arguments if one.arguments == other.arguments else None
     result.open = one.open or other.open
@@ -179,6 +214,36 @@ def _meet_names(result: Shell, other: Shell, atom: Atom | None) -> None:
     for name, version in other.writes.items():
         if result.writes.get(name, 0) != version:
             result.writes[name] = max(result.writes.get(name, 0), version) + 1
+
+
+def _meet_functions(one: dict[str, Function], other: dict[str, Function]) -> dict[str, Function]:
+    """Functions of both paths; one that they define otherwise, or one of them does not, is either at a call."""
+    if one == other:
+        return one
+    found: dict[str, Function] = {}
+    for name in one.keys() | other.keys():
+        first, second = one.get(name), other.get(name)
+        found[name] = _either(name, first, second) if first != second else first or second  # type: ignore[assignment]
+    return found
+
+
+def _either(name: str, one: Function | None, other: Function | None) -> Function:
+    """A function that is one of two, or one that may not be there."""
+    shown = one or other
+    assert shown is not None
+    test: Operation = ("test", shown.line, 1, f"the definition of {name}", (), "")
+    arms = (((test,), one.body if one is not None else ()),)
+    return shown._replace(body=(("if", shown.line, 1, arms, other.body if other is not None else ()),))
+
+
+def _meet_frames(one: dict[str, Slot | None], other: dict[str, Slot | None]) -> dict[str, Slot | None]:
+    """What names hide that are local on both paths; where on one only, nobody knows what is there at the end."""
+    return {name: one[name] if one.get(name, ()) == other.get(name, ()) else (_anything(name),)
+            for name in one.keys() | other.keys()}
+
+
+def _anything(name: str) -> Alternative:
+    return Alternative("unknown", f"${name}", "maybe")
 
 
 def _unbound(other: Slot | None) -> Slot:

@@ -15,7 +15,7 @@ _ENV_READ = re.compile(
     r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
 )
 _ACTIVATION = re.compile(
-    r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/|^/dev/|^<\("
+    r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/"
 )
 """Files outside of a project that are sourced for programs and paths."""
 

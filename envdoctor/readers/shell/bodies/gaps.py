@@ -59,7 +59,7 @@ def lines(builder: BodyBuilder, start: int, end: int, out: list[Operation]) -> N
         root = Parser(language(), included_ranges=[part]).parse(data).root_node
         out += builder.nested([root] if root.type == "ERROR" else root.named_children)
         if time.monotonic() > builder.deadline:
-            out.append(builder.gap(last, end))
+            out.append(builder.cut(last, end))
             return
 
 
