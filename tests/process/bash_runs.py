@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter.slots import Alternative, Slot
+from envdoctor.analysis.process.interpreter.slots import Alternative
 from envdoctor.analysis.process.results import RankStart, Walked
 
 NAMES = ("A", "B", "C", "D")
@@ -146,5 +146,3 @@ def undecided(happened: Sequence[Ran], result: Walked) -> list[str]:
     said = [told(start) for start in result.starts]
     real: list[dict[str, str | None]] = [{n: ran.sees.get(n) for n in NAMES} for ran in happened]
     return [] if said == real else [f"bash: {real}", f"walk: {said}"]
-
-

@@ -358,7 +358,9 @@ def _declared(walker: Walker, item: Operation, keyword: str, flags: str, shell: 
     if manner.local:
         _own(shell, name)
     _typed(keyword, flags, name, shell)
-    if (keyword == "export" and "n" in flags) or ("+x" in flags and keyword != "local"):
+    if name in shell.fixed and manner.exported == "yes":
+        export(walker, shell, name)
+    elif (keyword == "export" and "n" in flags) or ("+x" in flags and keyword != "local"):
         assign(walker, item, shell, seen=seen)
         withdraw(shell, name)
     else:
@@ -414,7 +416,7 @@ def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: S
         if manner.local and not field.known:
             shell.frames["*"] = None
             shell.forget()
-        return field.known or manner.exported != "yes"
+        return (field.known and not field.several) or manner.exported != "yes"
     return True
 
 

@@ -29,21 +29,33 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
     assign.defaulted(walker, words, shell)
-    if literal(words[0]) == "set":
-        _may_set(walker, words[1:], shell)
+    vague = literal(words[0]) == "set" and _may_set(walker, words[1:], shell)
     variants = list(_variants(walker, words, shell))
+    if len(variants) == 1 and not variants[0][1]:
+        _may_run(walker, words, shell)
     if len(variants) == 1:
-        return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
-    done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
-    return walker.meet_all(done)
+        after = _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
+    else:
+        done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
+        after = walker.meet_all(done)
+    if after is not None and vague:
+        after.arguments = None
+    return after
 
 
-def _may_set(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
-    """`set ${X:+-a}`: nobody knows whether all is exported from here on."""
+def _may_run(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
+    """`${X:+command}`: no word is left of it, unless somebody has set X."""
+    if any(not expand.text_of(walker, word, shell).sure for word in words):
+        shell.forget()
+
+
+def _may_set(walker: Walker, words: Sequence[Word], shell: Shell) -> bool:
+    """`set ${X:+-a}`: nobody knows whether all is exported from here on, nor how many arguments there are."""
     texts = [expand.text_of(walker, word, shell) for word in words]
     before = next((number for number, text in enumerate(texts) if text.text == "--"), len(texts))
     if any(not text.sure for text in texts[:before]):
         shell.allexport = "maybe"
+    return any(not text.text and text.likely for text in texts)
 
 
 def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[tuple[Shell, list[Text]]]:
@@ -115,8 +127,6 @@ def _run(
     stdin = input_of(walker, redirects, shell) or shell.stdin
     function = shell.functions.get(program) if first == program else None
     _changed(program, fields, redirects, shell)
-    if fields[0].likely and not program:
-        shell.forget()
     if function is not None:
         return _with_prefix(walker, assigns, shell, lambda inner: call_function(walker, function, fields, place, inner))
     if program in _PRINTING:
@@ -126,7 +136,12 @@ def _run(
     builtin = BUILTINS.get(program)
     if builtin is not None:
         run, before, shell.stdin = builtin, shell.stdin, stdin
-        after = _with_prefix(walker, assigns, shell, lambda inner: run(walker, fields, place, inner))
+        named = {field.text.partition("=")[0] for field in fields[1:]} if program == "export" else set()
+        own = [one for one in assigns if one[3] not in named]
+        for one in assigns:
+            if one not in own:  # `A=1 export A`: the prefix stays
+                assign.assign(walker, one, shell, assign.PREFIX)
+        after = _with_prefix(walker, own, shell, lambda inner: run(walker, fields, place, inner))
         if after is not None:
             after.stdin = before
         return after
@@ -174,7 +189,8 @@ def _with_prefix(
 def _put_back(shell: Shell, name: str, before: Slot | None, given: Slot | None) -> None:
     """The end of `A=1 f`: what was there before, but for what `f` has exported: that stays."""
     now = shell.visible.get(name)
-    stays = tuple(a for a in now or () if a.exported != "no" and a.kind != "unset" and a not in (given or ()))
+    old = {a[:4] for a in given or ()}
+    stays = tuple(a for a in now or () if a.exported != "no" and a.kind != "unset" and a[:4] not in old)
     stays = tuple(a for a in stays if not a.origins or a.origins[0].operation != "assign")
     if stays and stays == now and all(a.exported == "yes" and a.origins for a in now):
         return
@@ -280,7 +296,10 @@ def _exec(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     words = [*fields[1:]]
     while words and words[0].text in ("-a", "-l", "-c"):
         words = words[2 if words[0].text == "-a" else 1 :]
-    if not words or words[0].text.startswith("{"):  # `exec {FD}>file`
+    if not words:
+        return shell
+    if words[0].text.startswith("{"):  # `exec {FD}>file`
+        shell.blur(words[0].text.strip("{}"))
         return shell
     if walker.may_start(words):
         walker.start(walker, shell, words, place, None, True, 0)
@@ -392,7 +411,7 @@ def _trap(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) ->
     with walker.exiting():
         walker.run_text(fields[1], inner)
     if any(field.text not in ("EXIT", "0") for field in fields[2:]):
-        names = [name for name, slot in inner.visible.items() if slot[0].text != f"${name}" or len(slot) > 1]
+        names = [name for name, slot in inner.visible.items() if slot[0][:3] != ("unknown", f"${name}", "maybe")]
         for name in names:
             shell.blur(name)
         shell.typed |= set(names)
@@ -447,9 +466,11 @@ def formatted(fields: Sequence[Text], place: Place) -> Text | None:
         at = match.end()
         if match[0] == "%%":
             pieces.append(Piece("%", True, first.path, first.line, first.column))
-        elif match[0] == "%" or not words:
-            return None
-        elif match[0] != "%s" and not re.fullmatch(_PRINTED_AS_IT_IS[match[0]], words[0].text):
+        elif (
+            match[0] == "%"
+            or not words
+            or (match[0] != "%s" and not re.fullmatch(_PRINTED_AS_IT_IS[match[0]], words[0].text))
+        ):
             return None
         else:
             pieces += words.pop(0).pieces
@@ -477,7 +498,9 @@ def file_text(walker: Walker, word: Text, shell: Shell) -> Text | None:
     path = walker.find(word, shell) if word.known and not processes.is_changed(shell, word.text) else None
     if path is None:
         return None
-    return Text((Piece(walker.project.files.text(path), True, path, 1, 1),), word.used, quoted=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", walker.project.files.text(path))
+    pieces = [Piece(line, True, path, number, 1) for number, line in enumerate(lines, start=1)]
+    return Text(pieces, word.used, quoted=True)
 
 
 def _lines(kept: Sequence[Text]) -> Text:
@@ -561,7 +584,9 @@ def _told_by(
     if "e" in flags and "\\" in line.text:
         return None
     if "n" in flags or not words:
-        return line if words or "n" in flags else Text((Piece("\n", True, place.path, place.line, place.column),), place)
+        return (
+            line if words or "n" in flags else Text((Piece("\n", True, place.path, place.line, place.column),), place)
+        )
     last = line.pieces[-1] if line.pieces else piece_at_end(place)
     return Text((*line.pieces, Piece("\n", True, last.path, last.line, last.column + len(last.text))), place, True)
 

@@ -22,7 +22,7 @@ _ORDER: dict[str, Callable[[int, int], bool]] = {
     "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b, "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
 _PATTERN = re.compile(r"[*?\[\\]|[@+!]\(")
-_PLAIN_PATTERN = re.compile(r"(?:[^\[\\@+!(|)]|\[!?\w-]+\])*")
+_PLAIN_PATTERN = re.compile(r"(?:[^\[\\@+!(|)]|\[!?[\w-]+\])*")
 """What means the same to `fnmatch` as to the shell."""
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"\\$`]*)\"|\\(.)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")

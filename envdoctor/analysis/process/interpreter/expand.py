@@ -149,8 +149,10 @@ def _unquoted(values: Sequence[Sequence[Piece]], shell: Shell) -> list[list[Piec
     if not splits_plainly(shell):
         return [[piece._replace(known=False, several=True) for piece in value] for value in values if value]
     fields = [field for value in values for field in _blanks(value)]
-    return [[p._replace(several=p.several or not p.known or _GLOB.search(p.text) is not None) for p in field]
-            for field in fields]
+    return [
+        [p._replace(several=p.several or not p.known or _GLOB.search(p.text) is not None) for p in field]
+        for field in fields
+    ]
 
 
 def _alone(value: list[Piece]) -> list[Piece]:
@@ -228,7 +230,11 @@ def _told(walker: Walker, body: Body, shell: Shell) -> Text | None:
         fields = fields_of(walker, words[1:], shell)
         if any(field.several and field.known for field in fields):
             return None
-        pieces = [p._replace(several=False) for number, f in enumerate(fields) for p in (*((_blank(f),) if number else ()), *f.pieces)]
+        pieces = [
+            p._replace(several=False)
+            for number, f in enumerate(fields)
+            for p in (*((_blank(f),) if number else ()), *f.pieces)
+        ]
         return Text(pieces, place_of(words[0], shell.path))
     asks = program == "which" or (program == "command" and len(words) == 3 and literal(words[1]) in ("-v", "-V"))
     if not asks or len(words) < 2:

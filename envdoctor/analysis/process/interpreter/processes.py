@@ -110,6 +110,8 @@ def _unknown(
         rest = words[number:]
         if walker.is_starter(rest[0].text.rsplit("/", 1)[-1]) and _is_wrapper(walker, words[:number], rest):
             child.process = child.process._replace(kind="wrapper")
+            if not words[0].known:
+                variables.may_have_more(child)
             return start(walker, child, rest, place, stdin, layers=layers + 1)
     if words[0].variable() or words[0].starts_unknown:
         if child.process.chain:

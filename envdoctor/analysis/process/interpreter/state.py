@@ -15,6 +15,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     Loss,
     Lost,
     Slot,
+    ValueOrigin,
     added,
     compatible,
     excludes,
@@ -137,7 +138,7 @@ class Shell:
     def blur(self, name: str) -> None:
         """From here on nobody knows what a name holds, nor whether it is there."""
         origins = tuple(dict.fromkeys(o for a in self.visible.get(name, ()) for o in a.origins))[:MOST_ORIGINS]
-        self.bind(name, (Alternative("unknown", f"${name}", "maybe", origins),))
+        self.bind(name, _anything(name, origins))
         self.lost.pop(name, None)
         self.remembered.pop(name, None)
 
@@ -238,12 +239,14 @@ def _either(name: str, one: Function | None, other: Function | None) -> Function
 
 def _meet_frames(one: dict[str, Slot | None], other: dict[str, Slot | None]) -> dict[str, Slot | None]:
     """What names hide that are local on both paths; where on one only, nobody knows what is there at the end."""
-    return {name: one[name] if one.get(name, ()) == other.get(name, ()) else (_anything(name),)
-            for name in one.keys() | other.keys()}
+    return {
+        name: one[name] if one.get(name, ()) == other.get(name, ()) else _anything(name)
+        for name in one.keys() | other.keys()
+    }
 
 
-def _anything(name: str) -> Alternative:
-    return Alternative("unknown", f"${name}", "maybe")
+def _anything(name: str, origins: tuple[ValueOrigin, ...] = ()) -> Slot:
+    return Alternative("unknown", f"${name}", "maybe", origins), UNSET
 
 
 def _unbound(other: Slot | None) -> Slot:

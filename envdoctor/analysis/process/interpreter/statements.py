@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
+from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, loading, processes, variables
 from envdoctor.analysis.process.interpreter.slots import Atom, Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, met
 from envdoctor.analysis.process.interpreter.text import Text
@@ -46,7 +46,7 @@ def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     first, *rest = conditions.chain(operation)
     if kind == "or" and len(first) == 1 and first[0][0] == "and":
         test, then = first[0][3], first[0][4]
-        if _succeeds(then, shell) and not _is_plain(test, shell):  # `test && command || rest`
+        if _succeeds(then, shell):  # `test && command || rest`
             return _if(walker, ("if", line, column, ((test, then),), conditions.chained(operation, rest)), shell)
     ways: list[Aside] = []
     going: Shell | None = shell
@@ -313,6 +313,8 @@ def _function(walker: Walker, operation: Operation, shell: Shell) -> Shell | Non
 def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """A compound command with its input or output redirected; `{ echo ...; } > file` writes a file."""
     _, _, _, redirects, body = operation
+    if loading.exported_lines(walker, redirects, body, shell):
+        return shell
     before = shell.stdin
     shell.stdin = commands.input_of(walker, redirects, shell) or before
     target = commands.output_of(walker, redirects, shell)

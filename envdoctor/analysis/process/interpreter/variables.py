@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
 from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin
@@ -14,6 +15,14 @@ from envdoctor.core.facts import Place, Setting
 _ENV_READ = re.compile(
     r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
 )
+_PLAIN_READ = re.compile(
+    r"[$(`]*(?:cat [^|]*|xargs [^|]*<[^|]*|(?:e?grep|sed|awk)(?=[^|]*#)[^|]*|envsubst[^|]*)"
+    r"(?:\|\s*(?:xargs[^|]*|tr[^|]*|envsubst[^|]*|(?:e?grep|sed)(?=[^|]*[#$])[^|]*))*[`)]*"
+)
+"""All of a file, but for its comments."""
+_SPLIT = re.compile(r"[\s'\"\\]")
+"""What makes a value another one where words are split."""
+_QUOTE = re.compile(r"['\"\\]")
 _ACTIVATION = re.compile(
     r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/"
 )
@@ -75,11 +84,27 @@ def lines(walker: Walker, text: Text, shell: Shell) -> None:
 def exports(walker: Walker, field: Text, shell: Shell) -> None:
     """`export $(grep -v '^#' .env | xargs)`: the file is read; else nobody knows what is exported."""
     match = _ENV_READ.search(field.text)
-    path = walker.find_text(match[1], shell) if match else None
-    if path is not None:
-        load(walker, path, shell)
-    else:
+    name = match[1] if match else ""
+    path = walker.find_text(name, shell) if name else None
+    if path is None or name in shell.files:
         opened(shell)
+        return
+    load(walker, path, shell)
+    if not _PLAIN_READ.fullmatch(field.text):
+        opened(shell)
+        for setting in _settings(walker, path):
+            shell.blur(setting.name)
+        return
+    text = walker.project.files.text(path).split("\n") if "xargs" not in field.text else []
+    for setting in _settings(walker, path):
+        line = text[setting.place.line - 1] if 0 < setting.place.line <= len(text) else ""
+        if _SPLIT.search(setting.value.text) or _QUOTE.search(line):
+            assign.bind(walker, shell, setting.name, None, setting.place, assign.BindingManner("file", "yes"))
+
+
+def _settings(walker: Walker, path: str) -> Sequence[Setting]:
+    facts = walker.project.facts.whole(path)
+    return facts.settings if facts is not None else ()
 
 
 def is_activation(text: str) -> bool:
