@@ -15,7 +15,7 @@ NAMES = ("A", "B", "C", "D")
 """The variables that are compared, which the catalogue of these tests knows."""
 BASH = shutil.which("bash")
 LAUNCH = "torchrun train.py"
-LONGEST_RUN = 20
+LONGEST_RUN = 5
 """Seconds a script may take."""
 _RECORD = "\x01"
 _WRITES = """#!/bin/sh

@@ -267,6 +267,7 @@ def unset(shell: Shell, name: str) -> None:
     if name in shell.fixed:
         return
     if name in shell.above and name not in shell.frames:
+        shell.revealed |= {name}
         shell.blur(name)
         return
     shell.bind(name, (UNSET,))
@@ -357,6 +358,11 @@ def _declared(walker: Walker, item: Operation, keyword: str, flags: str, shell: 
     name = item[3]
     if manner.local:
         _own(shell, name)
+    elif "g" in flags and (name in shell.frames or name in shell.above):
+        shell.revealed |= {name}  # the one that is hidden by that of a function
+        if name not in shell.frames:
+            shell.blur(name)
+        return
     _typed(keyword, flags, name, shell)
     if name in shell.fixed and manner.exported == "yes":
         export(walker, shell, name)
@@ -441,6 +447,10 @@ def restore(shell: Shell, frames: dict[str, Slot | None], place: Place, function
         shell.forget()
     for name, before in shell.frames.items():
         gone = shell.visible.pop(name, ())
+        if name in shell.revealed:
+            shell.revealed -= {name}
+            shell.blur(name)
+            continue
         exported = [a for a in gone if a.exported == "yes"]
         loss = Loss("function", place, f"the function {function}, to which it is local")
         if before is not None:

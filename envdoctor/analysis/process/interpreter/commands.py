@@ -191,8 +191,7 @@ def _put_back(shell: Shell, name: str, before: Slot | None, given: Slot | None) 
     now = shell.visible.get(name)
     old = {a[:4] for a in given or ()}
     stays = tuple(a for a in now or () if a.exported != "no" and a.kind != "unset" and a[:4] not in old)
-    stays = tuple(a for a in stays if not a.origins or a.origins[0].operation != "assign")
-    if stays and stays == now and all(a.exported == "yes" and a.origins for a in now):
+    if stays and stays == now and all(a.exported == "yes" and _is_exported_by(a) for a in now):
         return
     if stays:
         shell.visible[name] = tuple(dict.fromkeys((*stays, *(before or (UNSET,)))))
@@ -200,6 +199,10 @@ def _put_back(shell: Shell, name: str, before: Slot | None, given: Slot | None) 
         shell.visible.pop(name, None)
     else:
         shell.visible[name] = before
+
+
+def _is_exported_by(alternative: Alternative) -> bool:
+    return bool(alternative.origins) and alternative.origins[0].operation == "export"
 
 
 def call_function(

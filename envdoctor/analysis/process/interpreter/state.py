@@ -66,7 +66,7 @@ class Shell:
     __slots__ = (
         "above", "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
         "functions", "guard", "in_function", "lost", "maps", "nested", "open", "options", "path", "process",
-        "remembered", "script", "stdin", "typed", "visible", "writes",
+        "remembered", "revealed", "script", "stdin", "typed", "visible", "writes",
     )  # fmt: skip
 
     def __init__(self, process: ShellProcess, path: str) -> None:
@@ -94,6 +94,8 @@ class Shell:
         self.remembered: dict[str, str] = {}
         self.above: frozenset[str] = frozenset()
         """Names that callers of this function have for their own: to unset one shows what it hides."""
+        self.revealed: frozenset[str] = frozenset()
+        """Those of them whose hidden values something has changed."""
         self.fixed: frozenset[str] = frozenset()
         """Names that are read-only."""
         self.typed: frozenset[str] = frozenset()
@@ -196,6 +198,7 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
     result.fixed = one.fixed & other.fixed
     result.options = one.options | other.options
     result.above = one.above | other.above
+    result.revealed = one.revealed | other.revealed
     result.allexport = one.allexport if one.allexport == other.allexport else "maybe"
     result.arguments = one.arguments if one.arguments == other.arguments else None
     result.open = one.open or other.open

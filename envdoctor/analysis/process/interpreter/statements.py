@@ -110,7 +110,7 @@ def _is_plain(body: Body, shell: Shell) -> bool:
             return False
         inner = last[4] if last[0] == "and" else last[3] if last[0] == "group" else last[3][-1]
         last = inner[-1] if inner else None
-    if last is None or last[0] in ("test", "not"):
+    if last is None or last[0] not in ("call", "background", "assign", "declare", "unset", "function"):
         return False
     program = literal(last[6][0]) if last[0] == "call" and last[6] else ""
     return program not in _ASKING and program not in shell.functions
