@@ -249,6 +249,8 @@ def _exported(name: str, old: Slot | None, shell: Shell, manner: BindingManner, 
 def export(walker: Walker, shell: Shell, name: str) -> None:
     """`export NAME`: children see what it holds, and what it will hold."""
     slot = shell.held(name)
+    if name in shell.above and name not in shell.frames:  # what stood before the call of a function stays
+        shell.writes[name] = shell.writes.get(name, 0) + 1
     if slot is None:
         shell.visible[name] = (UNSET._replace(exported="yes"),)
         return

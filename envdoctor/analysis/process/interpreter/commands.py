@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envdoctor.analysis.process.interpreter import assign, expand, processes, variables
 from envdoctor.analysis.process.interpreter.slots import UNSET, Alternative, Guard, Slot
@@ -29,6 +29,7 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
     assign.defaulted(walker, words, shell)
+    assign.defaulted(walker, [one[6] for one in assigns if one[0] == "assign" and one[6][:1] != ("array",)], shell)
     vague = literal(words[0]) == "set" and _may_set(walker, words[1:], shell)
     variants = list(_variants(walker, words, shell))
     if len(variants) == 1 and not variants[0][1]:
@@ -176,21 +177,20 @@ def _with_prefix(
     before: dict[str, Slot | None] = {name: shell.visible.get(name) for name in names}
     for one in assigns:
         assign.assign(walker, one, shell, assign.PREFIX)
-    given = {name: shell.visible.get(name) for name in names}
+    given = {name: shell.writes.get(name, 0) for name in names}
     above, shell.above = shell.above, shell.above | set(names)
     after = run(shell)
     if after is not None:
         after.above = above
         for name, slot in before.items():
-            _put_back(after, name, slot, given[name])
+            _put_back(after, name, slot, given[name] != after.writes.get(name, 0))
     return after
 
 
-def _put_back(shell: Shell, name: str, before: Slot | None, given: Slot | None) -> None:
-    """The end of `A=1 f`: what was there before, but for what `f` has exported: that stays."""
-    now = shell.visible.get(name)
-    old = {a[:4] for a in given or ()}
-    stays = tuple(a for a in now or () if a.exported != "no" and a.kind != "unset" and a[:4] not in old)
+def _put_back(shell: Shell, name: str, before: Slot | None, changed: bool) -> None:
+    """The end of `A=1 f`: what was there before, but for what `f` may have exported: that stays."""
+    now = shell.visible.get(name, ()) if changed else ()
+    stays = tuple(a for a in now if a.exported != "no" and a.kind != "unset")
     if stays and stays == now and all(a.exported == "yes" and _is_exported_by(a) for a in now):
         return
     if stays:
@@ -212,7 +212,7 @@ def call_function(
     if walker.depth >= DEEPEST_CALL or walker.is_active(function):
         walker.entered.add(function)
         walker.notes.bound(f"a function that calls itself at line {place.line}", shell.path)
-        for name in written_by(function.body):
+        for name in written_by(function.body, shell.functions):
             shell.blur(name)
         return shell
     saved = shell.arguments, shell.frames, shell.in_function, shell.path
@@ -230,12 +230,16 @@ def call_function(
     return ended
 
 
-def written_by(body: Body) -> set[str]:
-    """The names that a body plainly gives values, or takes away."""
+def written_by(body: Body, functions: Mapping[str, Function]) -> set[str]:
+    """The names that a body plainly gives values, or takes away, and the functions that it calls."""
     found: set[str] = set()
     waiting: list[object] = [body]
+    called: set[str] = set()
     while waiting:
         item = waiting.pop()
+        if isinstance(item, str) and item in functions and item not in called:
+            called.add(item)
+            waiting.append(functions[item].body)
         if not isinstance(item, tuple) or not item:
             continue
         if item[0] in ("assign", "for") and len(item) > 3:

@@ -230,9 +230,9 @@ def source(walker: Walker, word: Text, arguments: Sequence[Text], place: Place, 
         if not variables.is_activation(word.text):
             variables.opened(shell)
         return shell
-    if not walker.may_enter(path):
+    if not walker.may_source(path):
         walker.notes.bound("files that source one another", path)
-        variables.opened(shell)
+        shell.forget()
         return shell
     walker.notes.sourced.setdefault(shell.path, {})[path] = None
     walker.contexts.setdefault(path, 0)

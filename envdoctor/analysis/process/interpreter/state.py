@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
+from envdoctor.analysis.process.interpreter.layers import Layered
 from envdoctor.analysis.process.interpreter.slots import (
     MOST_ORIGINS,
     UNSET,
@@ -73,15 +74,15 @@ class Shell:
         self.process = process
         self.path = path
         self.script = path
-        self.visible: dict[str, Slot] = {}
-        self.lost: dict[str, Lost] = {}
+        self.visible: Layered[Slot] = Layered()
+        self.lost: Layered[Lost] = Layered()
         self.arrays: dict[str, tuple[Text, ...] | None] = {}
         self.maps: dict[str, dict[str, Text] | None] = {}
         self.functions: dict[str, Function] = {}
         self.arguments: tuple[Text, ...] | None = None
         self.allexport: Exported = "no"
         self.guard: Guard = ()
-        self.writes: dict[str, int] = {}
+        self.writes: Layered[int] = Layered()
         self.defaulting: frozenset[str] = frozenset()
         self.frames: dict[str, Slot | None] = {}
         self.in_function = False
@@ -151,7 +152,7 @@ class Shell:
         self.arrays = dict.fromkeys(self.arrays)
         self.maps = dict.fromkeys(self.maps)
         self.files = dict.fromkeys(self.files)
-        self.arguments, self.lost, self.open = None, {}, True
+        self.arguments, self.lost, self.open = None, Layered(), True
 
     def may_lack(self, names: Iterable[str]) -> None:
         """Something may have taken names away from children."""
@@ -188,7 +189,7 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
         return one if other is None else other
     result = one
     _meet_names(result, other, atom)
-    result.lost = _meet_lost(one.lost, other.lost, atom)
+    _meet_lost(one.lost, other.lost, atom)
     result.arrays = _meet_maps(one.arrays, other.arrays)
     result.maps = _meet_maps(one.maps, other.maps)
     result.files = _meet_maps(one.files, other.files)
@@ -210,13 +211,14 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
 
 def _meet_names(result: Shell, other: Shell, atom: Atom | None) -> None:
     mine, others = result.visible, other.visible
-    for name in mine.keys() | others.keys():
+    for name in mine.unlike(others):
         first, second = mine.get(name), others.get(name)
         if first is second:
             continue
         mine[name] = merged(first or _unbound(second), second or _unbound(first), atom)
-    for name, version in other.writes.items():
-        if result.writes.get(name, 0) != version:
+    for name in result.writes.unlike(other.writes):
+        version = other.writes.get(name, 0)
+        if version and result.writes.get(name, 0) != version:
             result.writes[name] = max(result.writes.get(name, 0), version) + 1
 
 
@@ -258,19 +260,19 @@ def _unbound(other: Slot | None) -> Slot:
     return (UNSET if known else UNSET._replace(likely=True),)
 
 
-def _meet_lost(one: Mapping[str, Lost], other: Mapping[str, Lost], atom: Atom | None) -> dict[str, Lost]:
-    """Losses of both paths; what one of them alone has lost is under its condition."""
-    found: dict[str, Lost] = {}
-    for name in one.keys() | other.keys():
+def _meet_lost(one: Layered[Lost], other: Layered[Lost], atom: Atom | None) -> None:
+    """Losses of both paths, in the first; what one of them alone has lost is under its condition."""
+    for name in one.unlike(other):
         mine, others = one.get(name, ()), other.get(name, ())
-        if mine == others or atom is None:
-            found[name] = mine if mine == others else added(mine, others)
+        if mine == others:
+            continue
+        if atom is None:
+            one[name] = added(mine, others)
             continue
         both = tuple(pair for pair in mine if pair in others)
         first = [(under(a, atom), loss) for a, loss in mine if (a, loss) not in both]
         second = [(under(a, atom.opposite()), loss) for a, loss in others if (a, loss) not in both]
-        found[name] = added(both, [*first, *second])
-    return found
+        one[name] = added(both, [*first, *second])
 
 
 def _meet_maps(one: Mapping[str, T | None], other: Mapping[str, T | None]) -> dict[str, T | None]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
+from envdoctor.analysis.process.interpreter.layers import Layered
 from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
@@ -115,7 +116,7 @@ def is_activation(text: str) -> bool:
 def opened(shell: Shell) -> None:
     """Text that nobody knows ran in this shell: it may have exported what was there."""
     may_have_more(shell)
-    for name, slot in shell.visible.items():
+    for name, slot in list(shell.visible.items()):
         if any(a.exported == "no" and a.origins for a in slot):
             shell.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "no" else a for a in slot)
 
@@ -123,11 +124,13 @@ def opened(shell: Shell) -> None:
 def may_have_more(shell: Shell) -> None:
     """A login or an unknown file may bind what is not there, and what was lost on the way here."""
     shell.open = True
-    shell.lost = {}
+    shell.lost = Layered()
 
 
 def may_lack(shell: Shell) -> None:
     """Nobody can tell what of this arrives."""
-    for name, slot in shell.visible.items():
+    for name, slot in list(shell.visible.items()):
         shell.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
-    shell.lost = {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}
+    shell.lost = Layered(
+        {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}
+    )

@@ -356,6 +356,10 @@ class Walker:
         """Whether a file can be run once more: not inside itself, and not below too many others."""
         return path not in self.files and len(self.files) < DEEPEST_FILES
 
+    def may_source(self, path: str) -> bool:
+        """The same for a file that is sourced, which often asks itself whether it was before."""
+        return self.files.count(path) < 2 and len(self.files) < DEEPEST_FILES
+
     def written(self, path: str, line: int, column: int) -> str:
         """The source of an expansion that begins at a place."""
         return expansion_at(self.project.files.text(path), line, column)
