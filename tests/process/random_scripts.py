@@ -17,10 +17,11 @@ MOST_STATEMENTS = 6
 DEEPEST = 3
 
 
-def outsides() -> Iterator[dict[str, str]]:
-    """Every combination of what E1, E2 and E3 may be."""
-    for values in product(("", "1"), repeat=len(OUTSIDE)):
-        yield {name: value for name, value in zip(OUTSIDE, values, strict=True) if value}
+def outsides(seed: int | None = None) -> Iterator[dict[str, str]]:
+    """Every combination of what E1, E2 and E3 may be; for a seed four of them, of which each value is in two."""
+    for number, values in enumerate(product(("", "1"), repeat=len(OUTSIDE))):
+        if seed is None or number.bit_count() % 2 == seed % 2:
+            yield {name: value for name, value in zip(OUTSIDE, values, strict=True) if value}
 
 
 def script(seed: int) -> str:
@@ -55,7 +56,7 @@ class _Writer:
             *VALUES, f'"${n}"', f'"${n}{m}"', f'"${n}${m}"', f'"${{{n}:-{m}}}"', f'"${{{n}-q}}"', f'"${{{n}:+y}}"',
             f'"${{{n}+z}}"', f'"${{{n}#x}}"', f'"${{{n}%y}}"', f'"${{{n}:=d}}"', '"$1"', '"${1:-n}"', '"$#"', '"$*"',
             f'"$(echo ${n})"', f'"$(echo "${n}" t)"', '"$E1"', '"${E2:-e}"', '"${E3:+f}"', f'"${{#{n}}}"', "$((1 + 1))",
-            f'"${{L[0]}}"', f'"${{L[1]}}"', f'"${{{n}/x/y}}"', f'"${{{n}:0:1}}"',
+            '"${L[0]}"', '"${L[1]}"', f'"${{{n}/x/y}}"', f'"${{{n}:0:1}}"',
         )  # fmt: skip
 
     def condition(self) -> str:
@@ -64,7 +65,7 @@ class _Writer:
             f'[ -n "${e}" ]', f'[ -z "${e}" ]', f'[ "${e}" = 1 ]', f'[ "${e}" != 1 ]', f"[[ ${e} ]]", f"[[ -v {e} ]]",
             f'[ "${n}" ]', f'[ -z "${n}" ]', f'[ "${n}" = 1 ]', f'[ "${n}" != x ]', f"[[ ${n} == x* ]]", f"[[ -v {n} ]]",
             f'[ -n "${{{n}+x}}" ]', f'[ -n "${{{n}:+x}}" ]', f'[ "${e}" = 1 -a "${n}" = 1 ]', f'[ "${n}" = 2 -o "${e}" = 1 ]',
-            f"[[ ${e} && ${n} != 1 ]]", f"! [[ -v {n} ]]", f'[ "$#" = 1 ]', f'[ "$1" = 1 ]', f'[ "${n}" -eq 1 ]',
+            f"[[ ${e} && ${n} != 1 ]]", f"! [[ -v {n} ]]", '[ "$#" = 1 ]', '[ "$1" = 1 ]', f'[ "${n}" -eq 1 ]',
             "true", "false", f'test "${e}"', f'([ "${e}" ])', f'{{ [ "${e}" ]; }}', f'[ -n "${e}" ] && [ "${n}" ]',
             f'[ -n "${e}" ] || [ "${n}" ]', f'case "${e}" in 1) true;; *) false;; esac',
         )  # fmt: skip
@@ -88,7 +89,16 @@ class _Writer:
     def statement(self, depth: int) -> str:
         kinds: list[Callable[[int], str]] = [self.plain] * 6
         if depth < DEEPEST:
-            kinds += [self.branch, self.branch, self.chain, self.loop, self.nested, self.choice, self.function, self.called]
+            kinds += [
+                self.branch,
+                self.branch,
+                self.chain,
+                self.loop,
+                self.nested,
+                self.choice,
+                self.function,
+                self.called,
+            ]
         return self.choices.choice(kinds)(depth)
 
     def plain(self, depth: int) -> str:
@@ -102,11 +112,11 @@ class _Writer:
             f"eval \"export {n}=w{self.choices.randint(0, 9)}\"", f"{n}={v} external", f"failing || export {n}={v}",
             f"for {n} in 1 2; do :; done", f"X={v}; export {n}=$X", f"set -- ${n}; export {m}=\"$1\"",
             f"export {n}={v} && export {m}=1", f"x=$(export {n}=9; echo 1)", f"(export {n}={v})", f"{n}=({v}); unset {n}",
-            f"[ \"$E1\" ] || exit 0" if self.choices.random() < 0.2 else f"export {n}",
+            "[ \"$E1\" ] || exit 0" if self.choices.random() < 0.2 else f"export {n}",
             self.launch(), self.launch(), self.sourced(),
         ]  # fmt: skip
         if self.in_function:
-            options += [f"local {n}={v}", f"local {n}", f"local -x {n}={v}", f"return", f"declare -g {n}={v}", "shift"]
+            options += [f"local {n}={v}", f"local {n}", f"local -x {n}={v}", "return", f"declare -g {n}={v}", "shift"]
         return self.choices.choice(options)
 
     def sourced(self) -> str:
@@ -127,7 +137,9 @@ class _Writer:
     def chain(self, depth: int) -> str:
         one, other = (f"{{\n{self.block(depth)}\n}}" for _ in range(2))
         c = self.condition()
-        return self.pick(f"{c} && {one}", f"{c} || {one}", f"if {c}; then {one}; fi", f"{c} && export {self.name()}=k || {other}")
+        return self.pick(
+            f"{c} && {one}", f"{c} || {one}", f"if {c}; then {one}; fi", f"{c} && export {self.name()}=k || {other}"
+        )
 
     def loop(self, depth: int) -> str:
         inside, c = self.block(depth), self.condition()

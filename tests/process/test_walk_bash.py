@@ -8,8 +8,6 @@ that are exported already: scripts that break these two on purpose are not among
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +16,7 @@ import bash_cases_names
 import bash_cases_processes
 import bash_cases_words
 import pytest
-from bash_runs import BASH, BashRuns, Environment, contradictions, undecided, with_launch
+from bash_runs import BashRuns, Environment, contradictions, is_recent, undecided, with_launch
 from walked import tree, write
 
 from envdoctor.analysis.process.results import Walked
@@ -52,16 +50,7 @@ WRONG = {
 """Scripts of which the walk states what is not so, and why."""
 
 
-def _version() -> tuple[int, ...]:
-    if BASH is None:
-        return ()
-    shown = subprocess.run([BASH, "-c", "echo ${BASH_VERSINFO[0]} ${BASH_VERSINFO[1]}"], capture_output=True, text=True)
-    return tuple(map(int, shown.stdout.split()))
-
-
-pytestmark = pytest.mark.skipif(
-    _version() < (5, 1) or shutil.which("/usr/bin/env") is None, reason="needs bash 5.1 or later"
-)
+pytestmark = pytest.mark.skipif(not is_recent(), reason="needs bash 5.1 or later")
 
 
 @pytest.fixture(scope="module")

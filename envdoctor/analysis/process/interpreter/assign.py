@@ -402,8 +402,10 @@ def _own(shell: Shell, name: str) -> None:
     """The function's own from here on, exported if what it hides is: what was there comes back at its end."""
     if name not in shell.frames:
         hidden = shell.frames[name] = shell.visible.pop(name, None)
-        if hidden is not None and all(a.exported == "yes" for a in hidden):
-            shell.visible[name] = (UNSET._replace(exported="yes"),)
+        exported = {a.exported for a in hidden or ()} - {"no"}
+        if hidden is not None and exported:
+            sure = all(a.exported == "yes" for a in hidden)
+            shell.visible[name] = (UNSET._replace(exported="yes" if sure else "maybe"),)
 
 
 def declare_text(walker: Walker, field: Text, keyword: str, flags: str, shell: Shell) -> bool:

@@ -482,7 +482,7 @@ def formatted(fields: Sequence[Text], place: Place) -> Text | None:
         else:
             pieces += words.pop(0).pieces
     pieces.append(Piece(text[at:], True, first.path, first.line, first.column))
-    return None if words else Text([p for p in pieces if p.text], place, quoted=True)
+    return None if words else Text([p for p in pieces if p.text or p.likely], place, quoted=True)
 
 
 # Input, output and files that a script writes

@@ -32,6 +32,9 @@ MOST_GUARD = 16
 """Conditions of a path that are remembered, the latest."""
 
 
+_POSITIONAL = frozenset("0123456789@*#")
+
+
 class Function(NamedTuple):
     """A function of a shell: its body, and the file it stands in."""
 
@@ -65,7 +68,7 @@ class Shell:
     """One shell. Copied where paths part; `guard` are the conditions of the path."""
 
     __slots__ = (
-        "above", "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
+        "_arguments", "above", "allexport", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
         "functions", "guard", "in_function", "lost", "maps", "nested", "open", "options", "path", "process",
         "remembered", "revealed", "script", "stdin", "typed", "visible", "writes",
     )  # fmt: skip
@@ -79,7 +82,7 @@ class Shell:
         self.arrays: dict[str, tuple[Text, ...] | None] = {}
         self.maps: dict[str, dict[str, Text] | None] = {}
         self.functions: dict[str, Function] = {}
-        self.arguments: tuple[Text, ...] | None = None
+        self._arguments: tuple[Text, ...] | None = None
         self.allexport: Exported = "no"
         self.guard: Guard = ()
         self.writes: Layered[int] = Layered()
@@ -103,6 +106,16 @@ class Shell:
         """Names whose values the shell changes when it assigns them (`declare -i`), or something else may assign."""
         self.options: frozenset[str] = frozenset()
         """Options that change what commands mean, once they may be set."""
+
+    @property
+    def arguments(self) -> tuple[Text, ...] | None:
+        """The positional parameters; None: nobody knows them."""
+        return self._arguments
+
+    @arguments.setter
+    def arguments(self, words: tuple[Text, ...] | None) -> None:
+        self._arguments = words
+        self.writes["@"] = self.writes.get("@", 0) + 1
 
     def copy(self) -> Shell:
         """The same shell on another path."""
@@ -162,7 +175,7 @@ class Shell:
 
     def stamp(self, names: Iterable[str]) -> tuple[int, ...]:
         """The versions of some variables."""
-        return tuple(self.writes.get(name, 0) for name in names)
+        return tuple(self.writes.get("@" if name[:1] in _POSITIONAL else name, 0) for name in names)
 
     def lose(self, name: str, alternatives: Iterable[Alternative], loss: Loss) -> None:
         """Note that something of a name went no further."""
@@ -201,7 +214,8 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
     result.above = one.above | other.above
     result.revealed = one.revealed | other.revealed
     result.allexport = one.allexport if one.allexport == other.allexport else "maybe"
-    result.arguments = one.arguments if one.arguments == other.arguments else None
+    if one.arguments != other.arguments:
+        result.arguments = None
     result.open = one.open or other.open
     result.commands = max(one.commands, other.commands)
     result.remembered = {k: v for k, v in one.remembered.items() if other.remembered.get(k) == v}
@@ -233,11 +247,24 @@ def _meet_functions(one: dict[str, Function], other: dict[str, Function]) -> dic
     return found
 
 
+_CHOICE = "definition"
+
+
+def _levels(function: Function | None) -> int:
+    """How many choices a function is made of."""
+    first = function.body[0] if function is not None and function.body else ("",)
+    if first[0] != "if" or not first[3] or not first[3][0][0] or first[3][0][0][0][0] != "test":
+        return 0
+    words = str(first[3][0][0][0][3]).split()
+    return int(words[1]) if words[:1] == [_CHOICE] and len(words) > 1 and words[1].isdecimal() else 0
+
+
 def _either(name: str, one: Function | None, other: Function | None) -> Function:
     """A function that is one of two, or one that may not be there."""
     shown = one or other
     assert shown is not None
-    test: Operation = ("test", shown.line, 1, f"the definition of {name}", (), "")
+    level = max(_levels(one), _levels(other)) + 1  # each choice is one of its own
+    test: Operation = ("test", shown.line, 1, f"{_CHOICE} {level} of {name}", (), "")
     arms = (((test,), one.body if one is not None else ()),)
     return shown._replace(body=(("if", shown.line, 1, arms, other.body if other is not None else ()),))
 
