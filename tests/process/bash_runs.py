@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,13 +62,11 @@ class BashRuns:
         """Run `run.sh` of a tree; the launches in their order."""
         self._seen.write_bytes(b"")
         environment = {"PATH": f"{self._programs}:/usr/bin:/bin", "HOME": str(tree), **outside}
-        try:
+        with suppress(subprocess.TimeoutExpired):  # a script that never ends has launched what it has launched
             subprocess.run(
                 [BASH or "bash", "run.sh"], cwd=tree, env=environment, timeout=LONGEST_RUN, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            pass  # a script that never ends has launched what it has launched
         return list(_records(self._seen.read_text(encoding="utf-8", errors="surrogateescape")))
 
 

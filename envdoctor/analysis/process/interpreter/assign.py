@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,9 +28,9 @@ LONGEST = 4000
 """Characters of a value that are kept."""
 MOST_ELEMENTS = 300
 _COMPUTED = regex(
-    r"([A-Za-z_]\w*)[ \t]*(?:\[[^\]]{0,100}\][ \t]*)?(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)[ \t]*([A-Za-z_]\w*)"
+    r"([A-Za-z_]\w*)[ \t]*(?:\[[^\]]{0,100}\][ \t]*)?(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+    r"|(?:\+\+|--)[ \t]*([A-Za-z_]\w*)"
 )
-_ELEMENT = regex(r"([A-Za-z_]\w*)\[.*\]", re.DOTALL)
 _SUBSCRIPTED = regex(r"\[[^\]]*\]\+?=")
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]*)")
 
@@ -239,7 +238,7 @@ def _exported(name: str, old: Slot | None, shell: Shell, manner: BindingManner, 
     before = {alternative.exported for alternative in old or ()}
     if before == {"yes"}:
         return "yes"
-    if manner.local:
+    if manner.local and "maybe" not in before:
         return manner.exported
     if "yes" in before or "maybe" in before or shell.allexport == "maybe" or (grows and old is None):
         return "maybe"
@@ -277,33 +276,6 @@ def unset(shell: Shell, name: str) -> None:
     shell.remembered.pop(name, None)
     shell.arrays.pop(name, None)
     shell.maps.pop(name, None)
-
-
-def unset_words(shell: Shell, fields: Sequence[Text], flags: str) -> None:
-    """`unset` with its words."""
-    for field in fields:
-        element = _ELEMENT.fullmatch(field.text) if field.known else None
-        if not field.sure and "f" not in flags:
-            shell.may_lack(list(shell.visible))
-        elif element is not None:
-            _unset_element(shell, element[1])
-        elif "f" in flags or (not _has_value(shell, field.text) and "v" not in flags):
-            shell.functions.pop(field.text, None)
-            if "f" not in flags and field.text.isidentifier():
-                unset(shell, field.text)
-        elif field.text.isidentifier():
-            unset(shell, field.text)
-
-
-def _has_value(shell: Shell, name: str) -> bool:
-    return name not in shell.functions or any(a.kind != "unset" for a in shell.visible.get(name, ()))
-
-
-def _unset_element(shell: Shell, name: str) -> None:
-    if name in shell.arrays:
-        shell.arrays[name] = None
-    elif name in shell.visible:
-        shell.blur(name)
 
 
 def declare(walker: Walker, operation: Operation, shell: Shell) -> list[Text]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from envdoctor.analysis.process import edges
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter import crossing, variables
-from envdoctor.analysis.process.interpreter.layers import Layered
-from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin
+from envdoctor.analysis.process.interpreter.slots import Alternative, Layered, Loss, ValueOrigin
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import MOST_IN_ALL, Walker

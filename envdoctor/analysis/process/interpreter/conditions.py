@@ -19,7 +19,8 @@ from envdoctor.core.operations import Body, Operation, Word, literal
 _EQUAL = ("=", "==")
 _UNEQUAL = ("!=",)
 _ORDER: dict[str, Callable[[int, int], bool]] = {
-    "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b, "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
+    "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b,
+    "-lt": lambda a, b: a < b, "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
 _PATTERN = re.compile(r"[*?\[\\]|[@+!]\(")
 _PLAIN_PATTERN = re.compile(r"(?:[^\[\\@+!(|)]|\[!?[\w-]+\])*")

@@ -52,7 +52,7 @@ def launch(
         inner = child if len(found.segments) == 1 else child.copy()
         inner.functions, inner.arrays, inner.maps = {}, {}, {}
         crossing.cross(walker, inner, found, part, starter, place)
-        if found.name == "env" and any(not word.known and word.assignment() is None for word in _own(found)):
+        if not found.row.launch and any(not word.known and word.assignment() is None for word in _own(found)):
             variables.may_have_more(inner)
         last = _inner(walker, inner, found, segment, place, stdin, layers)
     return last if found.row.wrapper and len(found.segments) == 1 else None

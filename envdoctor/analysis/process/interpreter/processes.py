@@ -239,12 +239,6 @@ def source(walker: Walker, word: Text, arguments: Sequence[Text], place: Place, 
     return _source(walker, path, tuple(arguments), shell)
 
 
-def is_changed(shell: Shell, name: str) -> bool:
-    """Whether something has written a file on the way of which nobody knows what it holds by now."""
-    base = name.rsplit("/", 1)[-1]
-    return any(kept is None and (path == name or path.rsplit("/", 1)[-1] == base) for path, kept in shell.files.items())
-
-
 def _source_text(walker: Walker, text: Text, arguments: tuple[Text, ...], shell: Shell) -> Shell | None:
     kept = shell.arguments
     if arguments:

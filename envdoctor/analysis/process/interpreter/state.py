@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from envdoctor.analysis.process.interpreter.layers import Layered
 from envdoctor.analysis.process.interpreter.slots import (
     MOST_ORIGINS,
     UNSET,
@@ -13,6 +12,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     Atom,
     Exported,
     Guard,
+    Layered,
     Loss,
     Lost,
     Slot,

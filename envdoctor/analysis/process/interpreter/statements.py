@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, loading, processes, variables
+from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
+from envdoctor.analysis.process.interpreter.shell import builtins, loading, written
 from envdoctor.analysis.process.interpreter.slots import Atom, Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, met
 from envdoctor.analysis.process.interpreter.text import Text
@@ -36,7 +37,7 @@ def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     if "unset" in shell.functions:
         shell.forget()
     else:
-        assign.unset_words(shell, expand.fields_of(walker, words, shell), flags)
+        builtins.unset_words(shell, expand.fields_of(walker, words, shell), flags)
     return shell
 
 
@@ -285,7 +286,7 @@ def _pipe(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     for body in bodies:
         part = shell.copy()
         part.stdin = told
-        told = commands.told(walker, body, part)
+        told = written.told(walker, body, part)
         simple = len(body) == 1 and body[0][0] == "call"
         if simple and not _runs_here(body[0], shell):
             after = walker.run(body, part)
@@ -316,9 +317,9 @@ def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | N
     if loading.exported_lines(walker, redirects, body, shell):
         return shell
     before = shell.stdin
-    shell.stdin = commands.input_of(walker, redirects, shell) or before
-    target = commands.output_of(walker, redirects, shell)
-    lines = [commands.told(walker, (inner,), shell) for inner in _plain_lines(body)] if target else []
+    shell.stdin = written.input_of(walker, redirects, shell) or before
+    target = written.output_of(walker, redirects, shell)
+    lines = [written.told(walker, (inner,), shell) for inner in _plain_lines(body)] if target else []
     after = walker.run(body, shell)
     if after is not None:
         after.stdin = before
@@ -326,7 +327,7 @@ def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | N
             known = [line for line in lines if line is not None]
             appends = all(operator != ">>" for _, operator, _ in redirects)
             whole = known if lines and len(known) == len(lines) and appends else None
-            commands.write(after, target, whole, appends=False)
+            written.write(after, target, whole, appends=False)
     return after
 
 

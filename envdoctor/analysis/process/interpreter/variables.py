@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.layers import Layered
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, Layered, ValueOrigin
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envdoctor.analysis.process.interpreter import assign, commands
+from envdoctor.analysis.process.interpreter import assign
+from envdoctor.analysis.process.interpreter.shell import written
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import Walker
@@ -33,7 +34,7 @@ def exported_lines(walker: Walker, redirects: Sequence[Redirect], body: Body, sh
     loop = _reading(body)
     if loop is None or not _exports(body[0][4], loop) or "export" in shell.functions:
         return False
-    text = commands.input_of(walker, redirects, shell)
+    text = written.input_of(walker, redirects, shell)
     if text is None or not text.known or (not loop.raw and "\\" in text.text):
         return False
     found = list(_lines(text, loop))
