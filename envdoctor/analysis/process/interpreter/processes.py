@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import crossing, launches, variables
 from envdoctor.analysis.process.interpreter.beginning import program
+from envdoctor.analysis.process.interpreter.shell.written import is_changed
 from envdoctor.analysis.process.interpreter.slots import Loss, is_there
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text

@@ -22,6 +22,8 @@ _PLAIN_READ = re.compile(
 """All of a file, but for its comments."""
 _SPLIT = re.compile(r"[\s'\"\\]")
 """What makes a value another one where words are split."""
+_UNQUOTES = re.compile(r"\bxargs\b")
+"""What takes quotes away."""
 _QUOTE = re.compile(r"['\"\\]")
 _ACTIVATION = re.compile(
     r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/"
@@ -95,7 +97,7 @@ def exports(walker: Walker, field: Text, shell: Shell) -> None:
         for setting in _settings(walker, path):
             shell.blur(setting.name)
         return
-    text = walker.project.files.text(path).split("\n") if "xargs" not in field.text else []
+    text = walker.project.files.text(path).split("\n") if not _UNQUOTES.search(field.text) else []
     for setting in _settings(walker, path):
         line = text[setting.place.line - 1] if 0 < setting.place.line <= len(text) else ""
         if _SPLIT.search(setting.value.text) or _QUOTE.search(line):
