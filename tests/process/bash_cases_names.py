@@ -128,8 +128,6 @@ KNOWN: dict[str, tuple[str, ...]] = {
         "A=1 eval 'torchrun train.py'; torchrun train.py",
         "f() { torchrun train.py; }; A=1 f; torchrun train.py",
         "f() { export A=2; }; A=1 f",
-        "f() { A=2; }; A=1 f",
-        "f() { A=2; }; export A=5; A=1 f",
         "f() { export A=2; }; export A=5; A=1 f",
         "f() { export B=$A; }; A=1 f",
         "f() { local A=3; torchrun train.py; }; A=1 f",
@@ -335,6 +333,8 @@ OPEN: dict[str, tuple[str, ...]] = {
         "shopt -so allexport; A=1",
     ),
     "prefix": (
+        "f() { A=2; }; export A=5; A=1 f",
+        "f() { A=2; }; A=1 f",
         "f() { unset A; torchrun train.py; }; export A=5; A=1 f",
         "A=$X torchrun train.py",
         "A=1 $X torchrun train.py",
