@@ -133,6 +133,7 @@ def reference(name: str, place: Place) -> Word:
 
 
 def _array(walker: Walker, name: str, words: Sequence[Word], sign: str, shell: Shell) -> None:
+    defaulted(walker, words, shell)
     before = shell.arrays.get(name, ()) if sign == "+=" else ()
     fields = expand.fields_of(walker, words, shell)
     known = before is not None and not any(_SUBSCRIPTED.match(field.text) for field in fields)
