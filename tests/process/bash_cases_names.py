@@ -193,6 +193,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
         "echo x | xargs env A=1 torchrun train.py",
     ),
     "local": (
+        "f() { local A; torchrun train.py; }; export A=1; f",
+        "f() { local A; export B=x$A; torchrun train.py; }; export A=1; f",
         "f() { local A=1; export A; }; f",
         "f() { local A=1; export A; torchrun train.py; }; f",
         "f() { local -x A=1; torchrun train.py; }; f; torchrun train.py",

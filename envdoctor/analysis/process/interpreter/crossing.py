@@ -47,7 +47,7 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
         child.functions, child.options = shell.functions.copy(), frozenset(("export -f",))
     loss = Loss("not-exported", place, what)
     for name in shell.visible:
-        slot = shell.held(name) or ()
+        slot = _uncovered(shell, name, shell.held(name) or ())
         if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot
             continue
@@ -59,6 +59,17 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
         gone = [a for a in slot if a.exported == "no"]
         child.lose(name, gone, loss)
     return child
+
+
+def _uncovered(shell: Shell, name: str, slot: Slot) -> Slot:
+    """What children see of a name: that which an empty `local` hides from the function alone."""
+    if not any(a.kind == "unset" and a.exported != "no" for a in slot):
+        return slot
+    if name in shell.frames:
+        return (*(a for a in slot if a.kind != "unset"), *(shell.frames[name] or (UNSET,)))
+    if name in shell.above:
+        return (*(a for a in slot if a.kind != "unset"), Alternative("unknown", f"${name}", "maybe"), UNSET)
+    return slot
 
 
 def cross(
