@@ -34,7 +34,7 @@ def test_functions_that_call_themselves_leave_what_they_write_unknown(tmp_path: 
 
 
 def test_files_that_source_one_another(tmp_path: Path) -> None:
-    guarded = "[ -n \"$SEEN\" ] && return\nSEEN=1\n. ./b.sh\nexport A=1\n"
+    guarded = '[ -n "$SEEN" ] && return\nSEEN=1\n. ./b.sh\nexport A=1\n'
     result = tree(tmp_path, {"run.sh": "SEEN=\n. ./a.sh\nRANK\n", "a.sh": guarded, "b.sh": ". ./a.sh\nexport B=2\n"})
     start = next(start for start in result.starts if start.root.path == "run.sh")
     assert (start.value("A"), start.value("B"), result.bounded) == ("1", "2", ())
