@@ -77,7 +77,7 @@ class _Writer:
         return self.pick(
             run, run, run, f"{n}={self.value()} {run}", f"env -u {n} {run}", f"env {n}={self.value()} {run}",
             f"bash -c 'unset {n}; {run}'", f"bash -c '{n}=7 {run}'", f"({run})", f"srun {run}", f"echo | {run}",
-            f"{n}=5 {m}=6 {run}", f"eval '{run}'", f"bash <<'E'\nexport {n}=h\n{run}\nE", f'bash <<E\nexport {n}="${m}"\n{run}\nE',
+            f"{n}=5 {m}=6 {run}", f"eval '{run}'", f"bash <<'E'\nexport {n}=h\n{run}\nE", f"bash -s <<'E'\nexport {n}=i\n{run}\nE",
         )  # fmt: skip
 
     def body(self, depth: int, count: int) -> list[str]:

@@ -44,6 +44,7 @@ WRONG = {
     "unset() { :; }; export A=1; unset A": "functions that take the place of `unset` are not read",
     "export A=1; env ${X:+-u A} torchrun train.py": "a flag that may be there is taken not to be",
     "export A=1; env ${X:+-i PATH=$PATH} torchrun train.py": "a flag that may be there is taken not to be",
+    'bash <<E\nexport A="${X:-1}"\ntorchrun train.py\nE': "a default in text that is run is taken for what is written",
     "set -k; torchrun train.py A=1": "`set -k` is not known",
     "export A=1; coproc A { true; }": "the array that `coproc` makes is not known",
 }

@@ -11,7 +11,7 @@ from bash_runs import BashRuns, arguments_of, contradictions, is_recent
 from walked import tree, write
 
 BESIDE = {"env.sh": "export B=5\nC=6\n", "train.py": ""}
-QUICK = range(150)
+QUICK = range(100)
 NIGHTLY = range(10_000, 13_000)
 pytestmark = pytest.mark.skipif(not is_recent(), reason="needs bash 5.1 or later")
 

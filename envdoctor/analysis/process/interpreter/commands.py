@@ -28,7 +28,7 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
             assign.assign(walker, one, shell)
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
-    assign.defaulted(walker, words, shell)
+    assign.defaulted(walker, [*words, *(word for _, _, word in redirects)], shell)
     assign.defaulted(walker, [one[6] for one in assigns if one[0] == "assign" and one[6][:1] != ("array",)], shell)
     vague = literal(words[0]) == "set" and _may_set(walker, words[1:], shell)
     variants = list(_variants(walker, words, shell))

@@ -314,6 +314,7 @@ def _function(walker: Walker, operation: Operation, shell: Shell) -> Shell | Non
 def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """A compound command with its input or output redirected; `{ echo ...; } > file` writes a file."""
     _, _, _, redirects, body = operation
+    assign.defaulted(walker, [word for _, _, word in redirects], shell)
     if loading.exported_lines(walker, redirects, body, shell):
         return shell
     before = shell.stdin
