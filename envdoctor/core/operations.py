@@ -25,16 +25,18 @@ Operations of a shell
         is the word), "<<<"; the descriptor is "" where none is written
     `("redirected", line, column, redirects, body)`              a compound command with redirects
     `("and", line, column, left, right)`, `("or", ...)`, `("not", line, column, body)`; left and right are bodies
-    `("test", line, column, text, words)`                        `[ ... ]`, `[[ ... ]]`, `test ...` without brackets;
-        for `(( ... ))` there are no words
+    `("test", line, column, text, words)`                        `[ ... ]`, `test ...` without brackets;
+        `[[ ... ]]` has the sign "[[" behind the words, for `(( ... ))` there are no words
     `("if", line, column, arms, otherwise)`                      an arm: `(condition, body)`; `otherwise`: body or None
     `("case", line, column, word, arms)`                         an arm is `(patterns, body)`, patterns as written
-    `("for", line, column, name, words, body)`                   words None: over the arguments; name "": a C style loop
+    `("for", line, column, name, words, body)`                   words None: over the arguments; name "": a C style
+        loop, whose one word is its head
     `("while", line, column, condition, body, until)`
     `("pipe", line, column, bodies)`
     `("subshell", line, column, body)`, `("group", ...)`, `("background", ...)`
     `("function", line, column, name, body)`
-    `("gap", line, column, text)`                                text that could not be read
+    `("gap", line, column, text)`                                text that could not be read; with "cut" behind it,
+        more than the reader follows: nobody knows what it changes
     `("directive", line, column, sign, words)`                   `#SBATCH --export=NONE`: before the first command of a
         script, for the scheduler that runs it; `sign` is "SBATCH", "PBS", "BSUB", "FLUX"; nothing is expanded in it
     A condition of a template (`{% if x %}`) is an "if" whose condition is a "test" with that text and no words.

@@ -110,7 +110,7 @@ def test_what_nobody_knows_stays_as_it_is_written(tmp_path: Path, text: str, exp
         ("for n in A B; do declare -x $n=3; done", "3"),
         ("declare -A M=([a]=1)\nM[b]=2\nexport A=2", "2"),
         ("export A=${B:+1}", "''"),
-        ("export A=~/x", "~/x"),
+        ("export A=~/x", "?~/x"),
     ],
 )  # fmt: skip
 def test_values_that_a_rank_sees(tmp_path: Path, text: str, expected: str) -> None:

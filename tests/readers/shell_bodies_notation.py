@@ -97,14 +97,14 @@ SHOWN: dict[str, Any] = {
     "call": call,
     "unset": lambda flags, listed: f"{f' -{flags}' if flags else ''}{words(listed)}",
     "redirected": lambda sent, inside: f"{redirects(sent)} {{{shown(inside)}}}",
-    "test": lambda text, listed: f" <{text}>{words(listed)}",
+    "test": lambda text, listed, *_: f" <{text}>{words(listed)}",
     "if": condition,
     "case": choice,
     "for": loop,
     "while": lambda test, inside, until: f"{' until' * until} {{{shown(test)}}} do {{{shown(inside)}}}",
     "pipe": lambda members: "".join(f" {{{shown(inside)}}}" for inside in members),
     "function": lambda name, inside: f" {name} {{{shown(inside)}}}",
-    "gap": lambda text: f" <{text}>",
+    "gap": lambda text, *_: f" <{text}>",
     "directive": lambda sign, listed: f" {sign}{words(listed)}",
 }
 

@@ -35,6 +35,8 @@ class RankStart(NamedTuple):
     sure: bool = True
     """False: it is started by something nobody knows, which is taken to hand on what it has."""
     number: int = 0
+    open: bool = False
+    """Something unknown ran before: a name that is not in `visible` may be there all the same."""
 
     def slot(self, name: str) -> Slot:
         """What a name may hold here; nothing where nothing bound it."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envdoctor.analysis.process.interpreter import assign, expand, processes, variables
-from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Slot
+from envdoctor.analysis.process.interpreter.shell import written
+from envdoctor.analysis.process.interpreter.shell.builtins import BUILTINS
+from envdoctor.analysis.process.interpreter.slots import UNSET, Alternative, Guard, Slot
 from envdoctor.analysis.process.interpreter.state import Function, Shell
-from envdoctor.analysis.process.interpreter.text import Piece, Text, joined
+from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import HARMLESS, SHELLS, Walker
 from envdoctor.core.facts import Place
-from envdoctor.core.operations import Body, Operation, Redirect, Word, literal
+from envdoctor.core.operations import Body, Operation, Part, Redirect, Word, literal
 
 MOST_VARIANTS = 4
 """Combinations of what variables may hold that one command is run with."""
 DEEPEST_CALL = 16
 """Functions that call one another."""
-_PRINTING = ("echo", "printf", "cat", "tee")
 
 
 def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
@@ -28,13 +28,35 @@ def call(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
             assign.assign(walker, one, shell)
         return shell
     place = walker.placed(Place(shell.path, words[0][0], words[0][1], end_line, end_column))
-    if literal(words[0]) == ":":
-        assign.defaulted(walker, words, shell)
+    assign.defaulted(walker, [*words, *(word for _, _, word in redirects)], shell)
+    assign.defaulted(walker, [one[6] for one in assigns if one[0] == "assign" and one[6][:1] != ("array",)], shell)
+    vague = literal(words[0]) == "set" and _may_set(walker, words[1:], shell)
     variants = list(_variants(walker, words, shell))
+    if len(variants) == 1 and not variants[0][1]:
+        _may_run(walker, words, shell)
     if len(variants) == 1:
-        return _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
-    done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
-    return walker.meet_all(done)
+        after = _run(walker, assigns, variants[0][1], redirects, place, variants[0][0])
+    else:
+        done = [_run(walker, assigns, fields, redirects, place, one) for one, fields in variants]
+        after = walker.meet_all(done)
+    if after is not None and vague:
+        after.arguments = None
+    return after
+
+
+def _may_run(walker: Walker, words: Sequence[Word], shell: Shell) -> None:
+    """`${X:+command}`: no word is left of it, unless somebody has set X."""
+    if any(not expand.text_of(walker, word, shell).sure for word in words):
+        shell.forget()
+
+
+def _may_set(walker: Walker, words: Sequence[Word], shell: Shell) -> bool:
+    """`set ${X:+-a}`: nobody knows whether all is exported from here on, nor how many arguments there are."""
+    texts = [expand.text_of(walker, word, shell) for word in words]
+    before = next((number for number, text in enumerate(texts) if text.text == "--"), len(texts))
+    if any(not text.sure for text in texts[:before]):
+        shell.allexport = "maybe"
+    return any(not text.text and text.likely for text in texts)
 
 
 def _variants(walker: Walker, words: Sequence[Word], shell: Shell) -> Iterator[tuple[Shell, list[Text]]]:
@@ -99,22 +121,20 @@ def _run(
 ) -> Shell | None:  # fmt: skip
     if not fields:
         return shell
-    while len(fields) > 1 and fields[0].text in ("builtin", "command") and not fields[1].text.startswith("-"):
-        fields = fields[1:]
+    first = fields[0].text
+    fields = _plain_command(fields)
     program = fields[0].text
-    stdin = input_of(walker, redirects, shell) or shell.stdin
-    function = shell.functions.get(program)
+    stdin = written.input_of(walker, redirects, shell) or shell.stdin
+    function = shell.functions.get(program) if first == program else None
+    written.changed(program, fields, redirects, shell)
     if function is not None:
         return _with_prefix(walker, assigns, shell, lambda inner: call_function(walker, function, fields, place, inner))
-    if program in _PRINTING:
-        _written(walker, fields, redirects, stdin, shell)
-    builtin = BUILTINS.get(program)
-    if builtin is not None:
-        run, before, shell.stdin = builtin, shell.stdin, stdin
-        after = _with_prefix(walker, assigns, shell, lambda inner: run(walker, fields, place, inner))
-        if after is not None:
-            after.stdin = before
-        return after
+    if program in written.PRINTING:
+        written.note_written(walker, fields, redirects, stdin, shell)
+    elif target := written.output_of(walker, redirects, shell):
+        written.write(shell, target, None, appends=False)
+    if program in BUILTINS:
+        return _builtin(walker, assigns, fields, stdin, place, shell)
     if program not in HARMLESS:
         shell.commands += 1
     if walker.may_start(fields):
@@ -123,6 +143,30 @@ def _run(
     if fields[0].starts_unknown and (len(fields) == 1 or walker.in_text()):
         variables.opened(shell)  # `$SETUP` may be `export A=1`
     return shell
+
+
+def _plain_command(fields: list[Text]) -> list[Text]:
+    """A command without `builtin` and `command` before it."""
+    while len(fields) > 1 and fields[0].text in ("builtin", "command") and not fields[1].text.startswith("-"):
+        fields = fields[1:]
+    return fields
+
+
+def _builtin(
+    walker: Walker, assigns: Sequence[Operation], fields: list[Text], stdin: Text | None, place: Place, shell: Shell
+) -> Shell | None:
+    """What the shell does itself, with what stands before it."""
+    program = fields[0].text
+    run, before, shell.stdin = BUILTINS[program], shell.stdin, stdin
+    named = {field.text.partition("=")[0] for field in fields[1:]} if program == "export" else set()
+    own = [one for one in assigns if one[3] not in named]
+    for one in assigns:
+        if one not in own:  # `A=1 export A`: the prefix stays
+            assign.assign(walker, one, shell, assign.PREFIX)
+    after = _with_prefix(walker, own, shell, lambda inner: run(walker, fields, place, inner))
+    if after is not None:
+        after.stdin = before
+    return after
 
 
 def _start(
@@ -145,17 +189,36 @@ def _with_prefix(
     """`A=1 f`: there while the function runs, and gone behind it."""
     if not assigns:
         return run(shell)
-    before: dict[str, Slot | None] = {one[3]: shell.visible.get(one[3]) for one in assigns}
+    names = [one[3] for one in assigns if one[0] == "assign" and one[3] not in shell.fixed]
+    before: dict[str, Slot | None] = {name: shell.visible.get(name) for name in names}
     for one in assigns:
         assign.assign(walker, one, shell, assign.PREFIX)
+    given = {name: shell.writes.get(name, 0) for name in names}
+    above, shell.above = shell.above, shell.above | set(names)
     after = run(shell)
     if after is not None:
+        after.above = above
         for name, slot in before.items():
-            if slot is None:
-                after.visible.pop(name, None)
-            else:
-                after.visible[name] = slot
+            _put_back(after, name, slot, given[name] != after.writes.get(name, 0))
     return after
+
+
+def _put_back(shell: Shell, name: str, before: Slot | None, changed: bool) -> None:
+    """The end of `A=1 f`: what was there before, but for what `f` may have exported: that stays."""
+    now = shell.visible.get(name, ()) if changed else ()
+    stays = tuple(a for a in now if a.exported != "no" and a.kind != "unset")
+    if stays and stays == now and all(a.exported == "yes" and _is_exported_by(a) for a in now):
+        return
+    if stays:
+        shell.visible[name] = tuple(dict.fromkeys((*stays, *(before or (UNSET,)))))
+    elif before is None:
+        shell.visible.pop(name, None)
+    else:
+        shell.visible[name] = before
+
+
+def _is_exported_by(alternative: Alternative) -> bool:
+    return bool(alternative.origins) and alternative.origins[0].operation == "export"
 
 
 def call_function(
@@ -165,8 +228,11 @@ def call_function(
     if walker.depth >= DEEPEST_CALL or walker.is_active(function):
         walker.entered.add(function)
         walker.notes.bound(f"a function that calls itself at line {place.line}", shell.path)
+        for name in written_by(function.body, shell.functions):
+            shell.blur(name)
         return shell
     saved = shell.arguments, shell.frames, shell.in_function, shell.path
+    above, shell.above = shell.above, shell.above | shell.frames.keys()
     shell.arguments, shell.frames, shell.in_function = tuple(fields[1:]), {}, True
     shell.path = function.path
     with walker.within(function) as returned:
@@ -175,238 +241,34 @@ def call_function(
     if ended is None:
         return None
     assign.restore(ended, saved[1], place, fields[0].text)
+    ended.above = above
     ended.arguments, ended.in_function, ended.path = saved[0], saved[2], saved[3]
     return ended
 
 
-# What a shell does itself
+def written_by(body: Body, functions: Mapping[str, Function]) -> set[str]:
+    """The names that a body plainly gives values, or takes away, and the functions that it calls."""
+    found: set[str] = set()
+    waiting: list[object] = [body]
+    called: set[str] = set()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str) and item in functions and item not in called:
+            called.add(item)
+            waiting.append(functions[item].body)
+        if not isinstance(item, tuple) or not item:
+            continue
+        if item[0] in ("assign", "for") and len(item) > 3:
+            found.add(item[3])
+        if item[0] in ("declare", "unset", "call") and len(item) > 4:
+            found.update(part[1] for part in _texts(item) if part[1].isidentifier())
+        waiting += item
+    return found
 
 
-def _nothing(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return shell
-
-
-def _export(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """A declaration whose word came out of a variable."""
-    keyword = fields[0].text
-    flags = "".join(f.text[1:] for f in fields[1:] if re.fullmatch(r"-[A-Za-z]+", f.text))
-    for field in fields[1:]:
-        if not field.text.startswith("-") and not assign.declare_text(walker, field, keyword, flags, shell):
-            variables.exports(walker, field, shell)
-    return shell
-
-
-def _unset(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    assign.unset_all(shell, fields[1:])
-    return shell
-
-
-def _source(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    if len(fields) < 2:
-        return shell
-    return processes.source(walker, fields[1], fields[2:], place, shell)
-
-
-def _eval(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`eval` runs its words in this very shell."""
-    whole = joined(fields[1:], place)
-    if not whole.pieces:
-        return shell
-    if whole.starts_unknown:
-        variables.opened(shell)
-        return shell
-    return walker.run_text(whole, shell)
-
-
-def _exec(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`exec PROGRAM` takes the place of the shell; without a program it only redirects."""
-    words = [*fields[1:]]
-    while words and words[0].text in ("-a", "-l", "-c"):
-        words = words[2 if words[0].text == "-a" else 1 :]
-    if not words:
-        return shell
-    if walker.may_start(words):
-        walker.start(walker, shell, words, place, None, True, 0)
-    return walker.exits(shell)
-
-
-def _set(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`set -a`, `set -o allexport`, `set -- words`."""
-    texts = [field.text for field in fields[1:]]
-    for number, text in enumerate(texts):
-        if text == "--":
-            shell.arguments = tuple(fields[number + 2 :])
-            return shell
-        named = text in ("-o", "+o") and texts[number + 1 : number + 2] == ["allexport"]
-        if named or re.fullmatch(r"[-+][b-zA-Z]*a[a-zA-Z]*", text):
-            shell.allexport = "yes" if text.startswith("-") else "no"
-        if not text.startswith(("-", "+")) and not (number and texts[number - 1] in ("-o", "+o")):
-            shell.arguments = tuple(fields[number + 1 :])
-            return shell
-    return shell
-
-
-def _shift(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    count = int(fields[1].text) if len(fields) > 1 and fields[1].text.isdigit() else 1
-    if shell.arguments is not None:
-        shell.arguments = shell.arguments[count:]
-    return shell
-
-
-def _return(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return walker.returns(shell)
-
-
-def _exit(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    return walker.exits(shell)
-
-
-def _break(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`break`, `continue`, and the number of loops that they leave."""
-    count = int(fields[1].text) if len(fields) > 1 and fields[1].text.isdecimal() else 1
-    return walker.leaves("loop" if fields[0].text == "break" else "round", shell, count)
-
-
-def _read(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`read A B`, `mapfile -t A`: nobody knows what they hold, but for a here-document that is read whole."""
-    names = [f.text for f in fields[1:] if f.text.isidentifier()]
-    whole = (
-        shell.stdin if len(names) == 1 and any(f.text in ("-d", "-d''") or f.text == "" for f in fields[1:]) else None
-    )
-    for name in names:
-        if whole is not None:
-            assign.bind(walker, shell, name, Text(whole.pieces, place, quoted=True), place, assign.BARE)
-        elif walker.is_known(name):
-            assign.bind(walker, shell, name, None, place, assign.BARE)
-        else:
-            shell.visible.pop(name, None)
-            shell.arrays.pop(name, None)
-            shell.writes[name] = shell.writes.get(name, 0) + 1
-    return shell
-
-
-def _printf(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    """`printf -v NAME format words`; else it prints."""
-    if len(fields) > 3 and fields[1].text == "-v" and fields[2].text.isidentifier():
-        text = formatted(fields[3:], place)
-        assign.bind(walker, shell, fields[2].text, text, place, assign.BARE)
-    return shell
-
-
-def _let(walker: Walker, fields: Sequence[Text], place: Place, shell: Shell) -> Shell | None:
-    for field in fields[1:]:
-        if match := re.match(r"([A-Za-z_]\w*)\s*[-+*/%]?=", field.text):
-            assign.bind(walker, shell, match[1], None, place, assign.BARE)
-    return shell
-
-
-def formatted(fields: Sequence[Text], place: Place) -> Text | None:
-    """What printf makes of a format and words, where that is plain; None: nobody knows."""
-    pattern, words = fields[0], list(fields[1:])
-    if not pattern.known:
-        return None
-    pieces: list[Piece] = []
-    at = 0
-    text = pattern.text.replace("\\n", "\n").replace("\\t", "\t")
-    first = pattern.origin()
-    for match in re.finditer(r"%[sqd]|%%|%", text):
-        pieces.append(Piece(text[at : match.start()], True, first.path, first.line, first.column))
-        at = match.end()
-        if match[0] == "%%":
-            pieces.append(Piece("%", True, first.path, first.line, first.column))
-        elif match[0] == "%" or not words:
-            return None
-        else:
-            pieces += words.pop(0).pieces
-    pieces.append(Piece(text[at:], True, first.path, first.line, first.column))
-    return None if words else Text([p for p in pieces if p.text], place, quoted=True)
-
-
-# Input, output and files that a script writes
-
-
-def input_of(walker: Walker, redirects: Sequence[Redirect], shell: Shell) -> Text | None:
-    """The text of a here-document or here-string, or of a file that this script wrote."""
-    for _, operator, word in redirects:
-        if operator in ("<<", "<<<", "<<-"):
-            return expand.text_of(walker, word, shell)
-        if operator == "<":
-            kept = shell.files.get(expand.text_of(walker, word, shell).text)
-            return _lines(kept) if kept else None
-    return None
-
-
-def _lines(kept: Sequence[Text]) -> Text:
-    pieces = [piece for text in kept for piece in text.pieces]
-    return Text(pieces, kept[0].used, quoted=True)
-
-
-def output_of(walker: Walker, redirects: Sequence[Redirect], shell: Shell) -> str:
-    """The file that standard output goes to; empty: none."""
-    for descriptor, operator, word in redirects:
-        if descriptor in ("", "1") and operator in (">", ">>", "&>", "&>>", ">|"):
-            return expand.text_of(walker, word, shell).text
-    return ""
-
-
-def _written(
-    walker: Walker, fields: Sequence[Text], redirects: Sequence[Redirect], stdin: Text | None, shell: Shell
-) -> None:
-    """`cat > file <<EOF`, `echo A=1 >> file`, `tee file`: what the file holds from here on."""
-    target = output_of(walker, redirects, shell)
-    if fields[0].text == "tee":
-        files = [f.text for f in fields[1:] if not f.text.startswith("-")]
-        target = files[0] if files else ""
-    if not target or target.startswith("/dev/"):
-        return
-    appends = any(operator in (">>", "&>>") for _, operator, _ in redirects) or (
-        fields[0].text == "tee" and any(f.text == "-a" for f in fields[1:])
-    )
-    told_text = _told_by(fields, stdin, Place(shell.path, 1, 1, 1, 1))
-    write(shell, target, [told_text] if told_text is not None else None, appends=appends)
-
-
-def write(shell: Shell, target: str, lines: Sequence[Text] | None, appends: bool) -> None:
-    """Remember what a file holds; None: nobody knows."""
-    before = shell.files.get(target, ()) if appends else ()
-    known = lines is not None and before is not None
-    shell.files[target] = (*(before or ()), *(lines or ())) if known else None
-
-
-def told(walker: Walker, body: Body, shell: Shell) -> Text | None:
-    """What a body plainly prints: an echo, a printf, a here-document given to cat."""
-    if len(body) != 1 or body[0][0] != "call" or not body[0][6]:
-        return None
-    words, redirects = body[0][6], body[0][7]
-    if literal(words[0]) not in _PRINTING:
-        return None
-    fields = expand.fields_of(walker, words, shell)
-    stdin = input_of(walker, redirects, shell)
-    place = Place(shell.path, body[0][1], body[0][2], body[0][3], body[0][4])
-    return _told_by(fields, stdin, place)
-
-
-def _told_by(fields: Sequence[Text], stdin: Text | None, place: Place) -> Text | None:
-    program = fields[0].text if fields else ""
-    if program in ("cat", "tee"):
-        return stdin if program == "tee" or len(fields) == 1 or fields[1].text == "-" else None
-    words = list(fields[1:])
-    if program == "printf":
-        return formatted(words, place) if words and words[0].text != "-v" else None
-    while words and re.fullmatch(r"-[neE]+", words[0].text):
-        words = words[1:]
-    if not words:
-        return Text((), place)
-    line = joined(words, place)
-    last = line.pieces[-1] if line.pieces else line.origin()
-    return Text((*line.pieces, Piece("\n", True, last.path, last.line, last.column + len(last.text))), place, True)
-
-
-BUILTINS: dict[str, Callable[[Walker, Sequence[Text], Place, Shell], Shell | None]] = {
-    "export": _export, "declare": _export, "typeset": _export, "local": _export, "readonly": _export,
-    "unset": _unset, "source": _source, ".": _source, "eval": _eval, "exec": _exec, "set": _set, "shift": _shift,
-    "return": _return, "exit": _exit, "break": _break, "continue": _break, "read": _read, "mapfile": _read,
-    "readarray": _read, "printf": _printf, "let": _let, "trap": _nothing, ":": _nothing, "true": _nothing,
-    "false": _nothing, "cd": _nothing, "shopt": _nothing, "wait": _nothing, "alias": _nothing, "umask": _nothing,
-    "ulimit": _nothing, "pushd": _nothing, "popd": _nothing, "type": _nothing, "hash": _nothing,
-}  # fmt: skip
+def _texts(item: Operation) -> Iterator[Part]:
+    """The plain words of a declaration, an `unset` or a command."""
+    words = item[5] if item[0] == "declare" else item[4] if item[0] == "unset" else item[6]
+    for word in words:
+        if word and word[0] != "assign":
+            yield from (part for part in word[4] if part[0] == "text")

@@ -44,9 +44,11 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
     child.copied = shell.copied
     child.files = shell.files.copy()
     child.remembered = shell.remembered.copy()
+    if "export -f" in shell.options:
+        child.functions, child.options = shell.functions.copy(), frozenset(("export -f",))
     loss = Loss("not-exported", place, what)
     for name in shell.visible:
-        slot = shell.held(name) or ()
+        slot = _uncovered(shell, name, shell.held(name) or ())
         if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot
             continue
@@ -58,6 +60,17 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
         gone = [a for a in slot if a.exported == "no"]
         child.lose(name, gone, loss)
     return child
+
+
+def _uncovered(shell: Shell, name: str, slot: Slot) -> Slot:
+    """What children see of a name: that which an empty `local` hides from the function alone."""
+    if not any(a.kind == "unset" and a.exported != "no" for a in slot):
+        return slot
+    if name in shell.frames:
+        return (*(a for a in slot if a.kind != "unset"), *(shell.frames[name] or (UNSET,)))
+    if name in shell.above:
+        return (*(a for a in slot if a.kind != "unset"), Alternative("unknown", f"${name}", "maybe"), UNSET)
+    return slot
 
 
 def cross(
@@ -159,6 +172,8 @@ def give(
     """A flag that sets, hands on or takes away one name."""
     name = given.name.text
     if given.op == "unset":
+        if not given.name.sure:
+            child.may_lack(list(child.visible))
         assign.unset(child, name)
     elif given.op == "pass":
         _hand_on(child, name, inherited, given)

@@ -15,6 +15,7 @@ from envdoctor.analysis.process.interpreter.text import Piece, Text
 from envdoctor.analysis.process.interpreter.walker import Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Part, Word, literal
+from envdoctor.core.regexes import regex
 
 MOST_FIELDS = 300
 """Words that one array or list becomes."""
@@ -23,6 +24,10 @@ MOST_PIECES = 3000
 DEEPEST = 12
 """References inside operands that are followed."""
 _EMPTY = ("", ":-", "-", ":=", "=", ":?", "?", ":+", "+")
+_BRACES = regex(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_GLOB = regex(r"[*?]|\[[^\]]*\]")
+_MANY = regex(r"[*?]|\[[^\]]*\]|\{[^{}]*(?:,|\.\.)[^{}]*\}|^~")
+_HOME = regex(r"(?:^|:)~")
 
 
 def place_of(word: Word, path: str) -> Place:
@@ -38,7 +43,7 @@ def text_of(walker: Walker, word: Word, shell: Shell) -> Text:
             if number:
                 last = field[0] if field else Piece("", True, shell.path, word[0], word[1])
                 pieces.append(Piece(" ", True, last.path, last.line, last.column))
-            pieces += field
+            pieces += _alone(field)
         if len(pieces) > MOST_PIECES:
             return Text([Piece("...", False, shell.path, word[0], word[1])], place_of(word, shell.path))
     return Text(pieces, place_of(word, shell.path), _is_quoted(word))
@@ -62,10 +67,51 @@ def fields_of(walker: Walker, words: Sequence[Word], shell: Shell) -> list[Text]
         parts = word[4]
         if len(parts) == 1 and parts[0][0] == "text":
             _, text, line, column = parts[0]
-            found.append(Text((Piece(text, True, shell.path, line, column),), place_of(word, shell.path)))
+            several = _MANY.search(text) is not None and _is_bare(word)
+            found.append(
+                Text((Piece(text, True, shell.path, line, column, several=several),), place_of(word, shell.path))
+            )
         else:
             found += _split(walker, word, shell)
     return found
+
+
+def _is_bare(word: Word) -> bool:
+    """Whether a word of one text stands without quotes and backslashes."""
+    (part,) = word[4]
+    return bool(part[3] == word[1] and part[2] == word[0] == word[2] and word[3] - word[1] == len(part[1]))
+
+
+def has_braces(word: Word) -> bool:
+    """`{a,b}` or `{1..3}` without quotes, as far as that can be seen."""
+    first = [part for part in word[4] if part[0] == "text" and _BRACES.search(part[1])]
+    return bool(first) and (len(word[4]) > 1 or _is_bare(word))
+
+
+def unknown_word(word: Word) -> Word:
+    """A word whose text nobody knows."""
+    text = "".join(part[1] for part in word[4] if part[0] == "text")
+    return (*word[:4], (("unknown", text, word[0], word[1]),))
+
+
+def with_home(text: Text, word: Word) -> Text:
+    """The value of an assignment in which `~` stands for a home."""
+    parts = word[4]
+    if not parts or parts[0][0] != "text" or not _HOME.search(parts[0][1]) or parts[0][3] != word[1]:
+        return text
+    if len(parts) == 1 and not _is_bare(word):
+        return text
+    return Text([text.pieces[0]._replace(known=False), *text.pieces[1:]], text.used, text.quoted)
+
+
+def is_open(listed: Sequence[Text]) -> bool:
+    """Whether nobody knows how many words there are."""
+    return any(text.several for text in listed)
+
+
+def splits_plainly(shell: Shell) -> bool:
+    """Whether words are split at blanks: IFS is what it is in the beginning."""
+    return all(a.kind == "unset" for a in shell.visible.get("IFS", ()))
 
 
 def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
@@ -78,13 +124,17 @@ def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
         values = _part(walker, part, shell, 0)
         if not _quoted(part) and part[0] in ("ref", "command"):
             likely = [piece for value in values for piece in value if piece.likely]
-            values = [field for value in values for field in _blanks(value)]
+            values = _unquoted(values, shell)
             if not values:
                 current += likely
                 continue
             open_field = True
-        elif part[0] == "ref" and "@" in (part[1], part[2]) and not values:
-            open_field = bool(current)
+        elif part[0] == "ref" and "@" in (part[1], part[2]):
+            open_field = open_field if values else bool(current)
+            if _listed(shell, part[1]) is None or part[3] not in _EMPTY:
+                values = [[piece._replace(several=True) for piece in value] for value in values]
+        else:
+            values = [_alone(value) for value in values]
         for number, value in enumerate(values):
             if number:
                 yield Text(current, used, quoted)
@@ -92,6 +142,22 @@ def _split(walker: Walker, word: Word, shell: Shell) -> Iterator[Text]:
             current += value
     if open_field or any(piece.text for piece in current):
         yield Text(current, used, quoted)
+
+
+def _unquoted(values: Sequence[Sequence[Piece]], shell: Shell) -> list[list[Piece]]:
+    """Values without quotes: split, and each piece that nobody knows may be any number of words."""
+    if not splits_plainly(shell):
+        return [[piece._replace(known=False, several=True) for piece in value] for value in values if value]
+    fields = [field for value in values for field in _blanks(value)]
+    return [
+        [p._replace(several=p.several or not p.known or _GLOB.search(p.text) is not None) for p in field]
+        for field in fields
+    ]
+
+
+def _alone(value: list[Piece]) -> list[Piece]:
+    """A value that is one word, whatever it is."""
+    return [piece._replace(several=False) if piece.several else piece for piece in value]
 
 
 def _blanks(value: Sequence[Piece]) -> list[list[Piece]]:
@@ -134,10 +200,18 @@ def _substituted(walker: Walker, part: Part, shell: Shell) -> list[Piece]:
     _, body, _, line, column = part
     told = _told(walker, body, shell)
     if told is not None:
-        return list(told.pieces)
+        return _without_line_ends([piece for piece in told.pieces if piece.text or piece.likely])
     walker.aside(body, shell)
     written = walker.written(shell.path, line, column)
     return [Piece(written, False, shell.path, line, column)]
+
+
+def _without_line_ends(pieces: list[Piece]) -> list[Piece]:
+    while pieces and pieces[-1].known and pieces[-1].text.endswith("\n"):
+        last = pieces.pop()
+        if kept := last.text.rstrip("\n"):
+            pieces.append(last._replace(text=kept))
+    return pieces
 
 
 def _told(walker: Walker, body: Body, shell: Shell) -> Text | None:
@@ -146,16 +220,27 @@ def _told(walker: Walker, body: Body, shell: Shell) -> Text | None:
         return None
     words, redirects = body[0][6], body[0][7]
     program = literal(words[0]) if words else None
+    if program in shell.functions:
+        return None
     if program == "cat" and len(words) == 1 and len(redirects) == 1 and redirects[0][1].startswith("<<"):
         return text_of(walker, redirects[0][2], shell)
     if redirects:
         return None
     if program == "echo" and len(words) > 1 and not (literal(words[1]) or "").startswith("-"):
         fields = fields_of(walker, words[1:], shell)
-        pieces = [p for number, f in enumerate(fields) for p in (*((_blank(f),) if number else ()), *f.pieces)]
+        if any(field.several and field.known for field in fields):
+            return None
+        pieces = [
+            p._replace(several=False)
+            for number, f in enumerate(fields)
+            for p in (*((_blank(f),) if number else ()), *f.pieces)
+        ]
         return Text(pieces, place_of(words[0], shell.path))
     asks = program == "which" or (program == "command" and len(words) == 3 and literal(words[1]) in ("-v", "-V"))
-    return text_of(walker, words[-1], shell) if asks and len(words) > 1 else None
+    if not asks or len(words) < 2:
+        return None
+    asked = text_of(walker, words[-1], shell)
+    return Text([piece._replace(likely=True) for piece in asked.pieces], asked.used, asked.quoted)  # if it is there
 
 
 def _blank(field: Text) -> Piece:
@@ -197,6 +282,10 @@ def _many(walker: Walker, part: Part, listed: Sequence[Text], shell: Shell, dept
         return [list(text_of(walker, operand, shell).pieces)]
     if operator in ("+", ":+") and operand is not None:
         return [field for inner in operand[4] for field in _part(walker, inner, shell, depth + 1)] if listed else []
+    if operator not in ("", ":-", "-", ":=", "=", ":?", "?"):
+        return [_missing(walker, part, shell, depth)]
+    if (name == "*" or subscript == "*") and not splits_plainly(shell):
+        return [[Piece(f"${name}", False, shell.path, part[6], part[7], several=not quoted)]]
     if name == "*" or (subscript == "*" and quoted):
         pieces = [p for number, f in enumerate(listed) for p in (*((_blank(f),) if number else ()), *f.pieces)]
         return [pieces]
@@ -246,15 +335,19 @@ def _argument(shell: Shell, name: str, line: int, column: int) -> list[Piece] | 
     if shell.arguments is None:
         return None
     if name == "#":
+        if is_open(shell.arguments):
+            return None
         return [Piece(str(len(shell.arguments)), True, shell.path, line, column)]
     number = int(name) if len(name) < 4 else 999
+    if is_open(shell.arguments[:number]):
+        return None
     return list(shell.arguments[number - 1].pieces) if number <= len(shell.arguments) else []
 
 
 def _element(shell: Shell, name: str, subscript: str, line: int, column: int) -> list[Piece] | None:
     listed = shell.arrays[name]
     number = int(subscript) if subscript.isdigit() and len(subscript) < 4 else 0 if not subscript else -1
-    if listed is None or number < 0:
+    if listed is None or number < 0 or is_open(listed[: number + 1]):
         return [Piece(f"${{{name}[{subscript}]}}", False, shell.path, line, column, name)]
     return list(listed[number].pieces) if number < len(listed) else []
 
@@ -287,6 +380,8 @@ def _operand(walker: Walker, operand: Word, shell: Shell, depth: int) -> list[Pi
 def _trimmed(walker: Walker, value: list[Piece], operator: str, operand: Word, shell: Shell) -> list[Piece]:
     """`${X%/*}` and `${X##*/}`."""
     pattern = text_of(walker, operand, shell)
+    if any(part[0] == "ref" and part[5] for part in operand[4]) and _GLOB.search(pattern.text):
+        return [value[0]._replace(known=False)] if value else []  # `"$P"` is no pattern
     text = "".join(piece.text for piece in value)
     if not pattern.known:
         return [value[0]._replace(text=text, known=False)] if value else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envdoctor.analysis.process.interpreter import crossing
+from envdoctor.analysis.process.interpreter import crossing, variables
 from envdoctor.analysis.process.interpreter.beginning import program
 from envdoctor.analysis.process.interpreter.state import Shell, Starter
 from envdoctor.analysis.process.interpreter.text import Text, joined
@@ -52,8 +52,16 @@ def launch(
         inner = child if len(found.segments) == 1 else child.copy()
         inner.functions, inner.arrays, inner.maps = {}, {}, {}
         crossing.cross(walker, inner, found, part, starter, place)
+        if not found.row.launch and any(not word.known and word.assignment() is None for word in _own(found)):
+            variables.may_have_more(inner)
         last = _inner(walker, inner, found, segment, place, stdin, layers)
     return last if found.row.wrapper and len(found.segments) == 1 else None
+
+
+def _own(found: Invocation[Text]) -> Sequence[Text]:
+    """The words of a command before the command that it runs."""
+    inner = found.segments[0].inner
+    return found.words[: len(found.words) - len(inner)] if inner else found.words
 
 
 def _starter(found: Invocation[Text], inner: Sequence[Text], place: Place) -> Starter | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import crossing, launches, variables
 from envdoctor.analysis.process.interpreter.beginning import ended, program
+from envdoctor.analysis.process.interpreter.shell.written import is_changed
 from envdoctor.analysis.process.interpreter.slots import Loss, is_there
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Piece, Text
@@ -138,6 +139,8 @@ def _is_wrapper(walker: Walker, before: Sequence[Text], rest: Sequence[Text]) ->
 def _shell(walker: Walker, child: Shell, words: Sequence[Text], place: Place, stdin: Text | None) -> Shell | None:
     """`bash -c TEXT`, `bash FILE`, and a shell that reads its input."""
     at = 1
+    if "BASH_ENV" in child.visible:
+        variables.may_have_more(child)
     while at < len(words) and words[at].text[:1] in ("-", "+") and len(words[at].text) > 1:
         text = words[at].text
         at += 1
@@ -164,7 +167,7 @@ def _script(walker: Walker, child: Shell, words: Sequence[Text], place: Place) -
         child.arguments = tuple(words[1:])
         child.functions, child.arrays, child.maps = {}, {}, {}
         return launches.run_text(walker, child, written, place)
-    path = walker.find(words[0], child)
+    path = walker.find(words[0], child) if not is_changed(child, words[0].text) else None
     if path is None:
         _absent(walker, child, words, place)
         return None
@@ -216,19 +219,35 @@ def source(walker: Walker, word: Text, arguments: Sequence[Text], place: Place, 
     """`source FILE`: its commands run in this very shell."""
     written = _written(shell, word)
     if written is not None:
-        return walker.run_text(written, shell)
+        return _source_text(walker, written, tuple(arguments), shell)
     path = walker.find(word, shell)
+    if word.text == "/dev/stdin" and shell.stdin is not None:
+        return walker.run_text(shell.stdin, shell)
+    if is_changed(shell, word.text):
+        variables.opened(shell)
+        return shell
     if path is None:
         walker.notes.missing.setdefault(shell.path, {})[word.text, place.line] = None
         if not variables.is_activation(word.text):
             variables.opened(shell)
         return shell
-    if not walker.may_enter(path):
+    if not walker.may_source(path):
         walker.notes.bound("files that source one another", path)
+        shell.forget()
         return shell
     walker.notes.sourced.setdefault(shell.path, {})[path] = None
     walker.contexts.setdefault(path, 0)
     return _source(walker, path, tuple(arguments), shell)
+
+
+def _source_text(walker: Walker, text: Text, arguments: tuple[Text, ...], shell: Shell) -> Shell | None:
+    kept = shell.arguments
+    if arguments:
+        shell.arguments = arguments
+    after = walker.run_text(text, shell)
+    if after is not None and arguments:
+        after.arguments = kept
+    return after
 
 
 def _source(walker: Walker, path: str, arguments: tuple[Text, ...], shell: Shell) -> Shell | None:
@@ -241,7 +260,9 @@ def _source(walker: Walker, path: str, arguments: tuple[Text, ...], shell: Shell
         shell.arguments = arguments
     after = walker.run_file(path, walker.body_of(path), shell, "source")
     if after is not None:
-        after.path, after.arguments = before, kept
+        after.path = before
+        if arguments:
+            after.arguments = kept
     return after
 
 

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from envdoctor.analysis.process.interpreter.slots import (
+    MOST_ORIGINS,
     UNSET,
     Alternative,
     Atom,
     Exported,
     Guard,
+    Layered,
     Loss,
     Lost,
     Slot,
+    ValueOrigin,
     added,
     compatible,
     excludes,
@@ -22,11 +25,14 @@ from envdoctor.analysis.process.interpreter.slots import (
 )
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.core.facts import Place
-from envdoctor.core.operations import Body
+from envdoctor.core.operations import Body, Operation
 
 T = TypeVar("T")
 MOST_GUARD = 16
 """Conditions of a path that are remembered, the latest."""
+
+
+_POSITIONAL = frozenset("0123456789@*#")
 
 
 class Function(NamedTuple):
@@ -62,24 +68,24 @@ class Shell:
     """One shell. Copied where paths part; `guard` are the conditions of the path."""
 
     __slots__ = (
-        "allexport", "arguments", "arrays", "commands", "copied", "defaulting", "files", "frames", "functions", "guard",
-        "in_function", "lost", "maps", "nested", "open", "path", "process", "remembered", "script", "stdin", "visible",
-        "writes",
+        "_arguments", "above", "allexport", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
+        "functions", "guard", "in_function", "lost", "maps", "nested", "open", "options", "path", "process",
+        "remembered", "revealed", "script", "stdin", "typed", "visible", "writes",
     )  # fmt: skip
 
     def __init__(self, process: ShellProcess, path: str) -> None:
         self.process = process
         self.path = path
         self.script = path
-        self.visible: dict[str, Slot] = {}
-        self.lost: dict[str, Lost] = {}
+        self.visible: Layered[Slot] = Layered()
+        self.lost: Layered[Lost] = Layered()
         self.arrays: dict[str, tuple[Text, ...] | None] = {}
         self.maps: dict[str, dict[str, Text] | None] = {}
         self.functions: dict[str, Function] = {}
-        self.arguments: tuple[Text, ...] | None = None
+        self._arguments: tuple[Text, ...] | None = None
         self.allexport: Exported = "no"
         self.guard: Guard = ()
-        self.writes: dict[str, int] = {}
+        self.writes: Layered[int] = Layered()
         self.defaulting: frozenset[str] = frozenset()
         self.frames: dict[str, Slot | None] = {}
         self.in_function = False
@@ -90,6 +96,26 @@ class Shell:
         self.copied: Mapping[str, str] = {}
         self.nested = 0
         self.remembered: dict[str, str] = {}
+        self.above: frozenset[str] = frozenset()
+        """Names that callers of this function have for their own: to unset one shows what it hides."""
+        self.revealed: frozenset[str] = frozenset()
+        """Those of them whose hidden values something has changed."""
+        self.fixed: frozenset[str] = frozenset()
+        """Names that are read-only."""
+        self.typed: frozenset[str] = frozenset()
+        """Names whose values the shell changes when it assigns them (`declare -i`), or something else may assign."""
+        self.options: frozenset[str] = frozenset()
+        """Options that change what commands mean, once they may be set."""
+
+    @property
+    def arguments(self) -> tuple[Text, ...] | None:
+        """The positional parameters; None: nobody knows them."""
+        return self._arguments
+
+    @arguments.setter
+    def arguments(self, words: tuple[Text, ...] | None) -> None:
+        self._arguments = words
+        self.writes["@"] = self.writes.get("@", 0) + 1
 
     def copy(self) -> Shell:
         """The same shell on another path."""
@@ -125,9 +151,31 @@ class Shell:
         self.visible[name] = slot
         self.writes[name] = self.writes.get(name, 0) + 1
 
+    def blur(self, name: str) -> None:
+        """From here on nobody knows what a name holds, nor whether it is there."""
+        origins = tuple(dict.fromkeys(o for a in self.visible.get(name, ()) for o in a.origins))[:MOST_ORIGINS]
+        self.bind(name, _anything(name, origins))
+        self.lost.pop(name, None)
+        self.remembered.pop(name, None)
+
+    def forget(self) -> None:
+        """Something ran that nobody knows, and that may have changed anything."""
+        for name in list(self.visible):
+            self.blur(name)
+        self.arrays = dict.fromkeys(self.arrays)
+        self.maps = dict.fromkeys(self.maps)
+        self.files = dict.fromkeys(self.files)
+        self.arguments, self.lost, self.open = None, Layered(), True
+
+    def may_lack(self, names: Iterable[str]) -> None:
+        """Something may have taken names away from children."""
+        for name in names:
+            slot = self.visible.get(name, ())
+            self.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "yes" else a for a in slot)
+
     def stamp(self, names: Iterable[str]) -> tuple[int, ...]:
         """The versions of some variables."""
-        return tuple(self.writes.get(name, 0) for name in names)
+        return tuple(self.writes.get("@" if name[:1] in _POSITIONAL else name, 0) for name in names)
 
     def lose(self, name: str, alternatives: Iterable[Alternative], loss: Loss) -> None:
         """Note that something of a name went no further."""
@@ -154,14 +202,20 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
         return one if other is None else other
     result = one
     _meet_names(result, other, atom)
-    result.lost = _meet_lost(one.lost, other.lost, atom)
+    _meet_lost(one.lost, other.lost, atom)
     result.arrays = _meet_maps(one.arrays, other.arrays)
     result.maps = _meet_maps(one.maps, other.maps)
     result.files = _meet_maps(one.files, other.files)
-    result.functions = {**other.functions, **one.functions}
-    result.frames = {**other.frames, **one.frames}
+    result.functions = _meet_functions(one.functions, other.functions)
+    result.frames = _meet_frames(one.frames, other.frames)
+    result.typed = one.typed | other.typed | (one.fixed ^ other.fixed)
+    result.fixed = one.fixed & other.fixed
+    result.options = one.options | other.options
+    result.above = one.above | other.above
+    result.revealed = one.revealed | other.revealed
     result.allexport = one.allexport if one.allexport == other.allexport else "maybe"
-    result.arguments = one.arguments if one.arguments == other.arguments else None
+    if one.arguments != other.arguments:
+        result.arguments = None
     result.open = one.open or other.open
     result.commands = max(one.commands, other.commands)
     result.remembered = {k: v for k, v in one.remembered.items() if other.remembered.get(k) == v}
@@ -171,14 +225,60 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
 
 def _meet_names(result: Shell, other: Shell, atom: Atom | None) -> None:
     mine, others = result.visible, other.visible
-    for name in mine.keys() | others.keys():
+    for name in mine.unlike(others):
         first, second = mine.get(name), others.get(name)
         if first is second:
             continue
         mine[name] = merged(first or _unbound(second), second or _unbound(first), atom)
-    for name, version in other.writes.items():
-        if result.writes.get(name, 0) != version:
+    for name in result.writes.unlike(other.writes):
+        version = other.writes.get(name, 0)
+        if version and result.writes.get(name, 0) != version:
             result.writes[name] = max(result.writes.get(name, 0), version) + 1
+
+
+def _meet_functions(one: dict[str, Function], other: dict[str, Function]) -> dict[str, Function]:
+    """Functions of both paths; one that they define otherwise, or one of them does not, is either at a call."""
+    if one == other:
+        return one
+    found: dict[str, Function] = {}
+    for name in one.keys() | other.keys():
+        first, second = one.get(name), other.get(name)
+        found[name] = _either(name, first, second) if first != second else first or second  # type: ignore[assignment]
+    return found
+
+
+_CHOICE = "definition"
+
+
+def _levels(function: Function | None) -> int:
+    """How many choices a function is made of."""
+    first = function.body[0] if function is not None and function.body else ("",)
+    if first[0] != "if" or not first[3] or not first[3][0][0] or first[3][0][0][0][0] != "test":
+        return 0
+    words = str(first[3][0][0][0][3]).split()
+    return int(words[1]) if words[:1] == [_CHOICE] and len(words) > 1 and words[1].isdecimal() else 0
+
+
+def _either(name: str, one: Function | None, other: Function | None) -> Function:
+    """A function that is one of two, or one that may not be there."""
+    shown = one or other
+    assert shown is not None
+    level = max(_levels(one), _levels(other)) + 1  # each choice is one of its own
+    test: Operation = ("test", shown.line, 1, f"{_CHOICE} {level} of {name}", (), "")
+    arms = (((test,), one.body if one is not None else ()),)
+    return shown._replace(body=(("if", shown.line, 1, arms, other.body if other is not None else ()),))
+
+
+def _meet_frames(one: dict[str, Slot | None], other: dict[str, Slot | None]) -> dict[str, Slot | None]:
+    """What names hide that are local on both paths; where on one only, nobody knows what is there at the end."""
+    return {
+        name: one[name] if one.get(name, ()) == other.get(name, ()) else _anything(name)
+        for name in one.keys() | other.keys()
+    }
+
+
+def _anything(name: str, origins: tuple[ValueOrigin, ...] = ()) -> Slot:
+    return Alternative("unknown", f"${name}", "maybe", origins), UNSET
 
 
 def _unbound(other: Slot | None) -> Slot:
@@ -187,19 +287,19 @@ def _unbound(other: Slot | None) -> Slot:
     return (UNSET if known else UNSET._replace(likely=True),)
 
 
-def _meet_lost(one: Mapping[str, Lost], other: Mapping[str, Lost], atom: Atom | None) -> dict[str, Lost]:
-    """Losses of both paths; what one of them alone has lost is under its condition."""
-    found: dict[str, Lost] = {}
-    for name in one.keys() | other.keys():
+def _meet_lost(one: Layered[Lost], other: Layered[Lost], atom: Atom | None) -> None:
+    """Losses of both paths, in the first; what one of them alone has lost is under its condition."""
+    for name in one.unlike(other):
         mine, others = one.get(name, ()), other.get(name, ())
-        if mine == others or atom is None:
-            found[name] = mine if mine == others else added(mine, others)
+        if mine == others:
+            continue
+        if atom is None:
+            one[name] = added(mine, others)
             continue
         both = tuple(pair for pair in mine if pair in others)
         first = [(under(a, atom), loss) for a, loss in mine if (a, loss) not in both]
         second = [(under(a, atom.opposite()), loss) for a, loss in others if (a, loss) not in both]
-        found[name] = added(both, [*first, *second])
-    return found
+        one[name] = added(both, [*first, *second])
 
 
 def _meet_maps(one: Mapping[str, T | None], other: Mapping[str, T | None]) -> dict[str, T | None]:

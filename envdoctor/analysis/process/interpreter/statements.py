@@ -7,12 +7,14 @@ from functools import partial
 from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import assign, commands, conditions, expand, processes, variables
+from envdoctor.analysis.process.interpreter.shell import builtins, loading, written
 from envdoctor.analysis.process.interpreter.slots import Atom, Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, met
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import Handler, Walker
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation, literal
+from envdoctor.core.regexes import regex
 
 MOST_UNROLLED = 32
 """Words of a loop that are each gone through."""
@@ -32,19 +34,20 @@ def _declare(walker: Walker, operation: Operation, shell: Shell) -> Shell | None
 
 def _unset(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     _, _, _, flags, words = operation
-    if "f" in flags:
-        return shell
-    assign.unset_all(shell, expand.fields_of(walker, words, shell))
+    if "unset" in shell.functions:
+        shell.forget()
+    else:
+        builtins.unset_words(shell, expand.fields_of(walker, words, shell), flags)
     return shell
 
 
 def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    """`a && b && c`, `a || b || c`. A plain command before `&&` is taken to succeed, one before `||` too."""
+    """`a && b && c`, `a || b || c`. A plain command before `&&` is taken to succeed."""
     kind, line, column, *_ = operation
     first, *rest = conditions.chain(operation)
     if kind == "or" and len(first) == 1 and first[0][0] == "and":
         test, then = first[0][3], first[0][4]
-        if _is_plain(then) and not _is_plain(test):  # `test && command || rest`
+        if _succeeds(then, shell):  # `test && command || rest`
             return _if(walker, ("if", line, column, ((test, then),), conditions.chained(operation, rest)), shell)
     ways: list[Aside] = []
     going: Shell | None = shell
@@ -53,7 +56,7 @@ def _both(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
             going = _before(walker, kind, part, going, ways)
     after = walker.run(rest[-1], going) if going is not None else None
     for way in reversed(ways):
-        after = met(after, way.shell, way.atom, way.guard) if way.meets else way.shell
+        after = met(after, way.shell, way.atom, way.guard)
     return after
 
 
@@ -64,44 +67,60 @@ def _place(operation: Operation, shell: Shell) -> Place:
 
 
 class Aside(NamedTuple):
-    """A path that leaves the others early. Not `meets`: it alone counts, the rest of its chain is only looked at."""
+    """A path that leaves the others early."""
 
     shell: Shell | None
     atom: Atom | None
     guard: Guard
-    meets: bool = True
 
 
 def _before(walker: Walker, kind: str, part: Body, shell: Shell, ways: list[Aside]) -> Shell | None:
     """The shell that goes on behind a part of a chain; `ways` takes the one that does not."""
     guard = shell.guard
+    if _succeeds(part, shell):
+        after = walker.run(part, shell)
+        ways += [Aside(after, None, guard)] if kind == "or" else []
+        return after if kind == "and" else None
+    plain = kind == "and" and _is_plain(part, shell)
     found = conditions.ways(walker, part, shell)
     goes, other = (found.yes, found.no) if kind == "and" else (found.no, found.yes)
-    if not _is_plain(part):
-        atom = found.atom if kind == "and" or found.atom is None else found.atom.opposite()
-        ways.append(Aside(other, atom, guard))
-        return goes
-    if kind == "and" and goes is not None:
+    if plain and goes is not None:
         goes.guard = guard
         return goes
-    if kind == "or" and other is not None:
-        other.guard = guard
-    ways.append(Aside(other if other is not None else goes, None, guard, meets=False))
-    return goes.copy() if goes is not None else None
+    atom = found.atom if kind == "and" or found.atom is None else found.atom.opposite()
+    ways.append(Aside(other, atom, guard))
+    return goes
 
 
-def _is_plain(body: Body) -> bool:
-    """Whether a condition is a command, and not a test."""
+def _succeeds(body: Body, shell: Shell) -> bool:
+    """Whether a command cannot fail: what only binds, or prints."""
+    last = body[-1] if len(body) == 1 else None
+    if last is None or last[0] not in ("call", "assign", "declare", "unset", "function", "group"):
+        return False
+    if last[0] == "group":
+        return _succeeds(last[3], shell)
+    if last[0] == "call":
+        program = literal(last[6][0]) if last[6] else ""
+        return program in _SUCCEEDING and program not in shell.functions and not last[7]
+    return last[0] != "assign" or last[6][0] == "array" or all(part[0] != "command" for part in last[6][4])
+
+
+_SUCCEEDING = ("echo", "printf", ":", "true", "set", "export", "trap", "shopt")
+_ASKING = ("grep", "command", "which", "type", "hash", "false", "egrep", "pgrep", "diff", "cmp", "exit", "return")
+
+
+def _is_plain(body: Body, shell: Shell) -> bool:
+    """Whether a condition is a command, and not a test, nor something of the script that tells by its end."""
     last = body[-1] if body else None
-    while last is not None and last[0] in ("and", "or", "group"):
-        inner = last[4] if last[0] != "group" else last[3]
-        if last[0] == "or":
+    while last is not None and last[0] in ("and", "or", "group", "subshell", "pipe"):
+        if last[0] in ("or", "subshell"):
             return False
+        inner = last[4] if last[0] == "and" else last[3] if last[0] == "group" else last[3][-1]
         last = inner[-1] if inner else None
-    if last is None or last[0] in ("test", "not"):
+    if last is None or last[0] not in ("call", "background", "assign", "declare", "unset", "function"):
         return False
     program = literal(last[6][0]) if last[0] == "call" and last[6] else ""
-    return program not in ("grep", "command", "which", "type", "hash", "false", "egrep", "pgrep", "diff", "cmp")
+    return program not in _ASKING and program not in shell.functions
 
 
 def _not(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
@@ -109,7 +128,16 @@ def _not(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 
 def _test(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
-    """A test changes nothing; a directive is a comment to the shell."""
+    """A test changes nothing, but for what it computes."""
+    if operation[4]:
+        assign.defaulted(walker, operation[4], shell)
+    else:
+        assign.computed(walker, operation[3], operation[1], operation[2], shell)
+    return shell
+
+
+def _directive(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
+    """A directive is a comment to the shell."""
     return shell
 
 
@@ -148,6 +176,8 @@ def _arms(
 
 def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     *_, name, words, body = operation
+    if words is not None:
+        assign.defaulted(walker, words, shell)
     if words is None or not name:
         fields = list(shell.arguments) if name and shell.arguments is not None else None
     else:
@@ -163,6 +193,8 @@ def _for(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
 
 def _is_item(field: Text) -> bool:
     """Whether a word of a loop is one item for sure: known, or quoted."""
+    if field.several:
+        return False
     if not field.known:
         return field.quoted and not any(p.name == "@" or p.text.endswith("[@]}") for p in field.pieces)
     return not any(sign in field.text for sign in "{*?")
@@ -255,7 +287,7 @@ def _pipe(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     for body in bodies:
         part = shell.copy()
         part.stdin = told
-        told = commands.told(walker, body, part)
+        told = written.told(walker, body, part)
         simple = len(body) == 1 and body[0][0] == "call"
         if simple and not _runs_here(body[0], shell):
             after = walker.run(body, part)
@@ -263,6 +295,8 @@ def _pipe(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
                 shell.files = after.files
             continue
         processes.inside(walker, body, shell, "pipe", place, told_in=part.stdin)
+    if "lastpipe" in shell.options:
+        shell.forget()
     return shell
 
 
@@ -281,15 +315,21 @@ def _function(walker: Walker, operation: Operation, shell: Shell) -> Shell | Non
 def _redirected(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     """A compound command with its input or output redirected; `{ echo ...; } > file` writes a file."""
     _, _, _, redirects, body = operation
+    assign.defaulted(walker, [word for _, _, word in redirects], shell)
+    if loading.exported_lines(walker, redirects, body, shell):
+        return shell
     before = shell.stdin
-    shell.stdin = commands.input_of(walker, redirects, shell) or before
-    target = commands.output_of(walker, redirects, shell)
-    lines = [commands.told(walker, (inner,), shell) for inner in _plain_lines(body)] if target else []
+    shell.stdin = written.input_of(walker, redirects, shell) or before
+    target = written.output_of(walker, redirects, shell)
+    lines = [written.told(walker, (inner,), shell) for inner in _plain_lines(body)] if target else []
     after = walker.run(body, shell)
     if after is not None:
         after.stdin = before
-        if target and lines and all(line is not None for line in lines):
-            commands.write(after, target, [line for line in lines if line is not None], appends=False)
+        if target:
+            known = [line for line in lines if line is not None]
+            appends = all(operator != ">>" for _, operator, _ in redirects)
+            whole = known if lines and len(known) == len(lines) and appends else None
+            written.write(after, target, whole, appends=False)
     return after
 
 
@@ -299,12 +339,21 @@ def _plain_lines(body: Body) -> Body:
 
 def _gap(walker: Walker, operation: Operation, shell: Shell) -> Shell | None:
     walker.notes.gaps[shell.path, operation[1], operation[3][:80]] = None
+    if operation[4:]:
+        walker.notes.bound("more than the reader follows", shell.path)
+        shell.forget()
+    for match in _GIVEN.finditer(operation[3]):
+        shell.blur(match[1] or match[2])
     return shell
+
+
+_GIVEN = regex(r"(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]\s]*\])?\+?=(?!=)|\b(?:export|unset)[ \t]+([A-Za-z_]\w*)")
+"""What text that could not be read may assign, or take away."""
 
 
 HANDLERS: dict[str, Handler] = {
     "assign": _assign, "declare": _declare, "unset": _unset, "call": commands.call, "and": _both, "or": _both,
     "not": _not, "test": _test, "if": _if, "case": _case, "for": _for, "while": _while, "subshell": _subshell,
     "background": _background, "group": _group, "pipe": _pipe, "function": _function, "redirected": _redirected,
-    "gap": _gap, "directive": _test,
+    "gap": _gap, "directive": _directive,
 }  # fmt: skip

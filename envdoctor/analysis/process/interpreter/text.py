@@ -32,6 +32,8 @@ class Piece(NamedTuple):
     column: int
     name: str = ""
     likely: bool = False
+    several: bool = False
+    """It stands unquoted where words are split: it may be no word, or many."""
 
 
 class Text:
@@ -67,6 +69,11 @@ class Text:
     def likely(self) -> bool:
         """Whether a part of it is a default that nobody is seen to replace."""
         return any(piece.likely for piece in self.pieces)
+
+    @property
+    def several(self) -> bool:
+        """Whether it may be no word or many: an unquoted variable that nobody knows, `*.py`, `{a,b}`."""
+        return any(piece.several for piece in self.pieces)
 
     @property
     def starts_unknown(self) -> bool:
@@ -206,6 +213,29 @@ def source_of(text: Text, path: str) -> Source:
             at += len(part) + 1
         at -= 1
     return found
+
+
+def unquoted(text: Text) -> Text:
+    """Text to run in which what nobody knows stands outside of single quotes, so that it is read as what it is."""
+    if text.known or "'" not in text.text:
+        return text
+    pieces: list[Piece] = []
+    single = False
+    for piece in text.pieces:
+        if piece.known:
+            single = _in_single_quotes(piece.text, single)
+        pieces.append(piece if piece.known or not single else piece._replace(text=f"'\"{piece.text}\"'"))
+    return Text(pieces, text.used, text.quoted)
+
+
+def _in_single_quotes(text: str, single: bool) -> bool:
+    double = False
+    for sign in text:
+        if sign == "'" and not double:
+            single = not single
+        elif sign == '"' and not single:
+            double = not double
+    return single
 
 
 def written_at(value: str | None, place: Place) -> Text | None:

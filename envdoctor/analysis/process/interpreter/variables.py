@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin, perhaps
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, Layered, ValueOrigin, perhaps
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker
@@ -14,8 +15,18 @@ from envdoctor.core.facts import Setting
 _ENV_READ = re.compile(
     r"(?:cat|grep|sed|xargs|awk|envsubst|<)[^|)`]{0,200}?(?<![\w/$])([\w./${}~\"-]{0,100}env[\w.\"-]*)"
 )
+_PLAIN_READ = re.compile(
+    r"[$(`]*(?:cat [^|]*|xargs [^|]*<[^|]*|(?:e?grep|sed|awk)(?=[^|]*#)[^|]*|envsubst[^|]*)"
+    r"(?:\|\s*(?:xargs[^|]*|tr[^|]*|envsubst[^|]*|(?:e?grep|sed)(?=[^|]*[#$])[^|]*))*[`)]*"
+)
+"""All of a file, but for its comments."""
+_SPLIT = re.compile(r"[\s'\"\\]")
+"""What makes a value another one where words are split."""
+_UNQUOTES = re.compile(r"\bxargs\b")
+"""What takes quotes away."""
+_QUOTE = re.compile(r"['\"\\]")
 _ACTIVATION = re.compile(
-    r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/|^/dev/|^<\("
+    r"activate|conda\.sh|profile|bashrc|modules|lmod|module|setvars\.sh|spack|venv|nvm\.sh|cargo/env|^/etc/"
 )
 """Files outside of a project that are sourced for programs and paths."""
 
@@ -74,11 +85,27 @@ def lines(walker: Walker, text: Text, shell: Shell) -> None:
 def exports(walker: Walker, field: Text, shell: Shell) -> None:
     """`export $(grep -v '^#' .env | xargs)`: the file is read; else nobody knows what is exported."""
     match = _ENV_READ.search(field.text)
-    path = walker.find_text(match[1], shell) if match else None
-    if path is not None:
-        load(walker, path, shell)
-    else:
+    name = match[1] if match else ""
+    path = walker.find_text(name, shell) if name else None
+    if path is None or name in shell.files:
         opened(shell)
+        return
+    load(walker, path, shell)
+    if not _PLAIN_READ.fullmatch(field.text):
+        opened(shell)
+        for setting in _settings(walker, path):
+            shell.blur(setting.name)
+        return
+    text = walker.project.files.text(path).split("\n") if not _UNQUOTES.search(field.text) else []
+    for setting in _settings(walker, path):
+        line = text[setting.place.line - 1] if 0 < setting.place.line <= len(text) else ""
+        if _SPLIT.search(setting.value.text) or _QUOTE.search(line):
+            assign.bind(walker, shell, setting.name, None, setting.place, assign.BindingManner("file", "yes"))
+
+
+def _settings(walker: Walker, path: str) -> Sequence[Setting]:
+    facts = walker.project.facts.whole(path)
+    return facts.settings if facts is not None else ()
 
 
 def is_activation(text: str) -> bool:
@@ -89,7 +116,7 @@ def is_activation(text: str) -> bool:
 def opened(shell: Shell) -> None:
     """Text that nobody knows ran in this shell: it may have exported what was there."""
     may_have_more(shell)
-    for name, slot in shell.visible.items():
+    for name, slot in list(shell.visible.items()):
         if any(a.exported == "no" and a.origins for a in slot):
             shell.visible[name] = tuple(a._replace(exported="maybe") if a.exported == "no" else a for a in slot)
 
@@ -97,11 +124,13 @@ def opened(shell: Shell) -> None:
 def may_have_more(shell: Shell) -> None:
     """A login or an unknown file may bind what is not there, and what was lost on the way here."""
     shell.open = True
-    shell.lost = {}
+    shell.lost = Layered()
 
 
 def may_lack(shell: Shell) -> None:
     """Nobody can tell what of this arrives."""
-    for name, slot in shell.visible.items():
+    for name, slot in list(shell.visible.items()):
         shell.visible[name] = perhaps(slot)
-    shell.lost = {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}
+    shell.lost = Layered(
+        {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}
+    )

@@ -14,12 +14,13 @@ from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter.notes import WalkNotes
 from envdoctor.analysis.process.interpreter.slots import Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, drop_excluded, met
-from envdoctor.analysis.process.interpreter.text import Piece, Text, expansion_at, source_of
+from envdoctor.analysis.process.interpreter.text import Piece, Text, expansion_at, source_of, unquoted
 from envdoctor.analysis.process.results import RankStart, Unfollowed
 from envdoctor.analysis.project import Project
 from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation
+from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launchers import Launchers
 from envdoctor.readers.kinds import kind_of
 
@@ -53,6 +54,7 @@ _HARMLESS = """
     scontrol sed select seq set setenv shift shopt sleep sort source squeue sync tail tee test then time touch tr trap
     true type ulimit umask unalias uname unset uniq until wait wc which while whoami { } ( )
 """
+_ARGUMENT = regex(r"\$\{?[0-9@*#]")
 HARMLESS = frozenset(_HARMLESS.split())
 """Words that begin a command without starting a program that asks for settings of the accelerator."""
 StartProgram = Callable[["Walker", Shell, Sequence[Text], Place, "Text | None", bool, int], "Shell | None"]
@@ -133,8 +135,11 @@ class Walker:
 
         if self._text_depth >= DEEPEST_TEXT or len(text.text) > LONGEST_TEXT:
             self.notes.bound("text inside text", shell.path)
+            shell.forget()
             return shell
-        source = source_of(text, shell.path)
+        if any(not piece.known and _ARGUMENT.match(piece.text) for piece in text.pieces):
+            shell.arguments = None  # those in the text are of the shell around
+        source = source_of(unquoted(text), shell.path)
         path = shell.path
         around = self._carrier
         self._text_depth += 1
@@ -240,7 +245,11 @@ class Walker:
         return None
 
     def returns(self, shell: Shell) -> Shell | None:
-        """`return`: the function or sourced file ends."""
+        """`return`: the function or sourced file ends; elsewhere it is an error, which changes nothing."""
+        kinds = [frame.kind for frame in self._frames]
+        around = next((kind for kind in reversed(kinds) if kind in ("function", "source", "process")), "")
+        if around == "process" and "function" not in kinds and "source" not in kinds:
+            return shell
         return self._end(("function", "source"), shell, until="process")
 
     def exits(self, shell: Shell) -> Shell | None:
@@ -322,7 +331,7 @@ class Walker:
             RankStart(
                 self.root, place, shell.process.chain, program, path, tuple(a.text for a in arguments), shell.told(),
                 lost, shell.guard, shell.process.layer, shell.process.callers, opaque, self.hinting,
-                shell.process.kind != "wrapper", self.count,
+                shell.process.kind != "wrapper", self.count, shell.open,
             )
         )  # fmt: skip
 
@@ -354,6 +363,10 @@ class Walker:
     def may_enter(self, path: str) -> bool:
         """Whether a file can be run once more: not inside itself, and not below too many others."""
         return path not in self.files and len(self.files) < DEEPEST_FILES
+
+    def may_source(self, path: str) -> bool:
+        """The same for a file that is sourced, which often asks itself whether it was before."""
+        return self.files.count(path) < 2 and len(self.files) < DEEPEST_FILES
 
     def written(self, path: str, line: int, column: int) -> str:
         """The source of an expansion that begins at a place."""

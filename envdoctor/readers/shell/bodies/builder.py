@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Reread = Callable[[int, int], "Body | None"]
 """The body of a span that the parser did not see as shell (a command in a here-document)."""
-LONGEST_GAP = 200
+LONGEST_GAP = 2000
 MOST_OPERATIONS = 50_000
 """Of one text; a script of 100 KB has some 3,000."""
 _BACKGROUND = regex(r"[ \t]*&(?![&>])")
@@ -94,7 +94,7 @@ class BodyBuilder:
         self.left -= 1
         if self.left <= 0:
             if self.left == 0:
-                out.append(self.gap(node.start_byte, node.end_byte))
+                out.append(self.cut(node.start_byte, node.end_byte))
         elif handler is not None:
             handler(self, node, out)
         elif node.type not in _SILENT:
@@ -105,7 +105,7 @@ class BodyBuilder:
         if not nodes:
             return NOTHING
         if self.text.depth >= DEEPEST:
-            return (self.gap(nodes[0].start_byte, nodes[-1].end_byte),)
+            return (self.cut(nodes[0].start_byte, nodes[-1].end_byte),)
         self.text.depth += 1
         try:
             return self.statements(nodes)
@@ -115,7 +115,7 @@ class BodyBuilder:
     def one(self, node: Node) -> Body:
         """The operations of a part of a statement, behind which `&` would belong to the whole."""
         if self.text.depth >= DEEPEST:
-            return (self.gap(node.start_byte, node.end_byte),)
+            return (self.cut(node.start_byte, node.end_byte),)
         self.text.depth += 1
         out: list[Operation] = []
         try:
@@ -127,6 +127,10 @@ class BodyBuilder:
     def gap(self, start: int, end: int) -> Operation:
         """Text that could not be read."""
         return ("gap", *self.text.point(start), self.source[start : min(end, start + LONGEST_GAP)])
+
+    def cut(self, start: int, end: int) -> Operation:
+        """Text beyond what is followed."""
+        return (*self.gap(start, end), "cut")
 
     def word(self, start: int, end: int, node: Node | None = None) -> Word:
         """The word at a span; commands inside it are looked for in `node`."""

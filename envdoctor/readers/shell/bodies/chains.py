@@ -29,7 +29,7 @@ def chained(first: Body, links: Sequence[Link]) -> Operation:
             end += 1
         runs += 1
         if runs > MOST_RUNS:
-            return ("gap", links[at][1], links[at][2], "a chain of && and || too long to follow")
+            return ("gap", links[at][1], links[at][2], "a chain of && and || too long to follow", "cut")
         result = _run(result, links[at:end])
         at = end
     return result[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envdoctor.core.operations import Body, Operation
+from envdoctor.core.operations import Body, Operation, Word
 from envdoctor.core.regexes import regex
 from envdoctor.readers.shell.bodies import chains
 from envdoctor.readers.shell.bodies.builder import BodyBuilder
@@ -88,14 +88,24 @@ def iteration(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     listed = any(child.type == "in" for child in node.children)
     values = [child for child in node.children_by_field_name("value") if child.is_named]
     words = tuple(builder.word(start, end, node) for start, end in touching(values)) if listed else None
+    if builder.source.startswith("select", node.start_byte):  # somebody chooses one, or none
+        words = (_head(builder, node, node.child_by_field_name("body")),)
     body = _inside(builder, node.child_by_field_name("body"))
     out.append(("for", *builder.text.point(node.start_byte), name, words, body))
 
 
 def counted(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     """`for ((i = 0; i < n; i++))`."""
-    body = _inside(builder, node.child_by_field_name("body"))
-    out.append(("for", *builder.text.point(node.start_byte), "", (), body))
+    inside = node.child_by_field_name("body")
+    body = _inside(builder, inside)
+    out.append(("for", *builder.text.point(node.start_byte), "", (_head(builder, node, inside),), body))
+
+
+def _head(builder: BodyBuilder, node: Node, body: Node | None) -> Word:
+    """What stands before the body of a loop, as a word that nobody expands."""
+    point = builder.text.point(node.start_byte)
+    text = builder.source[node.start_byte : body.start_byte if body is not None else node.end_byte]
+    return (*point, *point, (("unknown", text.strip(), *point),))
 
 
 def _inside(builder: BodyBuilder, body: Node | None) -> Body:
@@ -108,6 +118,7 @@ def choice(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     value = node.child_by_field_name("value")
     start, end = (value.start_byte, value.end_byte) if value is not None else (node.start_byte, node.start_byte)
     arms: list[tuple[tuple[str, ...], Body]] = []
+    falls = False
     for item in node.named_children:
         if item.type == "case_item":
             closing = next((child.start_byte for child in item.children if child.type == ")"), item.start_byte)
@@ -115,7 +126,13 @@ def choice(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
             body = [child for child in item.named_children if child.start_byte >= closing]
             texts = tuple(builder.source[first:last] for first, last in touching(patterns))
             arms.append((texts, builder.nested(body)))
+            falls = falls or any(child.type in (";&", ";;&") for child in item.children)
     word = builder.word(start, end, node)
+    if falls:  # an arm may run for what another one is for
+        point = builder.text.point(node.start_byte)
+        tests = ((("test", *point, f"{builder.source[start:end]} in {'|'.join(texts)}", ()),) for texts, _ in arms)
+        out += [("if", *point, ((test, body),), None) for test, (_, body) in zip(tests, arms, strict=True)]
+        return
     out.append(("case", *builder.text.point(node.start_byte), word, tuple(arms)))
 
 
@@ -157,7 +174,8 @@ def test(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     start += len(opening)
     end -= len(closing) if builder.source.endswith(closing, start, end) else 0
     words = () if opening == "((" else tuple(builder.word(*span, node) for span in pieces(builder.shape, start, end))
-    out.append(("test", *point, builder.source[start:end].strip(), words))
+    text = builder.source[start:end].strip()
+    out.append(("test", *point, text, words, opening) if opening == "[[" else ("test", *point, text, words))
 
 
 def pieces(shape: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CONTINUED = regex(r"(?:[^\n]*\\\n)*[^\n]*")
 _EMPTY = regex(r"\s*(?:#.*)?")
+_CONDITION = regex(r"\s*(?:if|elif|while|until|for|case|select)\b")
+_WORD = regex(r"(?:^|[;&|\n(]|\b(?:then|do|else)[ \t])[ \t]*(if|case|while|until|for|select|fi|done|esac)(?![\w=-])")
 _CLOSING = regex(r"\s*(?:fi|done|esac|else|then|do|\}|\)|;;)\s*(?:[;&|>].*|\\|#.*)?")
 """Lines that end or divide what began in another line: nothing in them is run."""
 
@@ -49,6 +51,37 @@ def error(builder: BodyBuilder, node: Node, out: list[Operation]) -> None:
     if not any(operation[0] == "gap" for operation in out[before:]):
         gap = builder.gap(node.start_byte, _line_end(builder.source, node.start_byte, node.end_byte))
         out.insert(before, gap)
+    out[before:] = _doubted(builder, node, out[before:])
+
+
+def _doubted(builder: BodyBuilder, node: Node, found: list[Operation]) -> list[Operation]:
+    """What stands behind a condition that could not be read, up to the end of what it is for, may run or not."""
+    first = next((n for n, one in enumerate(found) if one[0] == "gap" and _CONDITION.match(one[3])), None)
+    if first is None:
+        return found
+    last_line = _last_line(builder, node, found[first][1])
+    if not last_line:
+        return found  # it is never closed, so that no shell runs it
+    gaps = [one for one in found if one[0] == "gap"]
+    inside = tuple(one for one in found[first:] if one[0] != "gap" and one[1] <= last_line)
+    behind = [one for one in found[first:] if one[0] != "gap" and one[1] > last_line]
+    ahead = [one for one in found[:first] if one[0] != "gap"]
+    point = found[first][1:3]
+    test: Operation = ("test", *point, "a condition that could not be read", ())
+    return [*ahead, *gaps, *([("if", *point, (((test,), inside),), None)] if inside else []), *behind]
+
+
+def _last_line(builder: BodyBuilder, node: Node, line: int) -> int:
+    """The line in which a compound command ends that begins at a line, told by its words alone; 0: it does not."""
+    start = node.start_byte
+    while start < node.end_byte and builder.text.point(start)[0] < line:
+        start = builder.source.find("\n", start, node.end_byte) + 1 or node.end_byte
+    depth = 0
+    for match in _WORD.finditer(builder.shape, start, node.end_byte):
+        depth += -1 if match[1] in ("fi", "done", "esac") else 1
+        if depth <= 0:
+            return builder.text.point(match.start(1))[0]
+    return 0
 
 
 def lines(builder: BodyBuilder, start: int, end: int, out: list[Operation]) -> None:
@@ -59,7 +92,7 @@ def lines(builder: BodyBuilder, start: int, end: int, out: list[Operation]) -> N
         root = Parser(language(), included_ranges=[part]).parse(data).root_node
         out += builder.nested([root] if root.type == "ERROR" else root.named_children)
         if time.monotonic() > builder.deadline:
-            out.append(builder.gap(last, end))
+            out.append(builder.cut(last, end))
             return
 
 

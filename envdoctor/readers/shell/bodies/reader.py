@@ -60,7 +60,7 @@ def body(source: Source) -> Body:
 
 def _body(source: Source, depth: int, budget: list[int]) -> Body:
     if len(source.text) > LARGEST:
-        return (("gap", *source.point(0), "too large to be read"),)
+        return (("gap", *source.point(0), "too large to be read", "cut"),)
     if not source.text.strip():
         return ()
     masked = mask(source.text)

@@ -34,6 +34,9 @@ _PARAMETER = regex(
 )
 _ANSI = regex(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _FOLLOWED = frozenset((":-", "-", ":=", "=", ":+", "+", ":?", "?", "#", "##", "%", "%%"))
+_TRIMMING = frozenset(("#", "##", "%", "%%"))
+_QUOTED_PATTERN = regex(r"\\[*?\[\\]|['\"][^'\"]*[*?\[][^'\"]*['\"]")
+"""Signs of a pattern that stand for themselves: words do not tell which."""
 _ESCAPED = {"word": '$`"\\', "document": "$`\\"}
 DEEPEST = 30
 """Levels of words inside words (`${A:-${B:-...}}`) and of commands that are followed."""
@@ -183,6 +186,10 @@ class WordParts:
             self._command(expansion_end(self.text.text, self.at, self.end))
         elif following == "{":
             self._braces(expansion_end(self.text.text, self.at, self.end))
+        elif following == "[":  # the old form of arithmetic
+            stop = self.text.text.find("]", self.at, self.end) + 1 or self.end
+            self._part("unknown", self.text.text[self.at : stop], self.at)
+            self.at = stop
         elif match := _SPECIAL.match(self.text.text, self.at + 1, self.end):
             self._reference(match[0], "", "", None, match.end())
         else:
@@ -211,6 +218,8 @@ class WordParts:
         operand: Word | None = None
         if prefix:
             operator = {"#": "#len", "!": "!"}[prefix] if whole and not (prefix == "!" and subscript) else "other"
+        elif operator in _TRIMMING and _QUOTED_PATTERN.search(source, match.end(), stop - 1):
+            operator = "other"
         elif operator in _FOLLOWED:
             operand = self._operand(match.end(), stop - 1)
         else:

@@ -1,0 +1,1 @@
+"""What a shell does itself: builtins, and what it reads and writes."""
