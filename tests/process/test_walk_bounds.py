@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 from walked import script, sees, tree
-
-from envdoctor.analysis.process.interpreter.slots import MOST_OWN, Layered
 
 
 @pytest.mark.parametrize(
@@ -53,24 +50,3 @@ def test_thousands_of_branches_on_different_names(tmp_path: Path) -> None:
     (start,) = script(tmp_path, f"export A=1\n{text}RANK\n").starts
     assert sees(start) == {"A": "1"}
     assert {len(start.slot(f"V{n}")) for n in range(2000)} == {2}
-
-
-def test_layers_are_maps() -> None:
-    choices = random.Random(1)
-    maps: list[tuple[Layered[int], dict[str, int]]] = [(Layered(), {})]
-    for step in range(4000):
-        layered, plain = choices.choice(maps)
-        key = f"k{choices.randrange(3 * MOST_OWN)}"
-        if choices.random() < 0.2 and key in plain:
-            del layered[key], plain[key]
-        elif choices.random() < 0.02:
-            maps = [*maps[-5:], (layered.copy(), plain.copy())]
-        else:
-            layered[key] = plain[key] = step
-        assert layered.get(key) == plain.get(key)
-        assert (key in layered) == (key in plain)
-    for layered, plain in maps:
-        assert (dict(layered), len(layered), bool(layered)) == (plain, len(plain), bool(plain))
-        for other, like in maps:
-            different = {key for key in plain.keys() | like.keys() if plain.get(key) != like.get(key)}
-            assert different <= layered.unlike(other)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envdoctor.analysis.process import edges
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter import crossing, variables
-from envdoctor.analysis.process.interpreter.slots import Alternative, Layered, Loss, ValueOrigin, excludes
+from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin, excludes
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import MOST_IN_ALL, Walker
@@ -147,7 +147,7 @@ def _emptied(shell: Shell, place: Place) -> None:
     """A process that a program starts with an environment of its own."""
     for name, slot in shell.visible.items():
         shell.lose(name, slot, _OUTSIDE["python-environ", "program"]._replace(place=place))
-    shell.visible = Layered()
+    shell.visible = {}
 
 
 def program(walker: Walker, shell: Shell, place: Place, name: str, path: str, arguments: Sequence[Text]) -> None:

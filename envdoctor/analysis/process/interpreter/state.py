@@ -12,7 +12,6 @@ from envdoctor.analysis.process.interpreter.slots import (
     Atom,
     Exported,
     Guard,
-    Layered,
     Loss,
     Lost,
     Slot,
@@ -67,25 +66,19 @@ class Starter(NamedTuple):
 class Shell:
     """One shell. Copied where paths part; `guard` are the conditions of the path."""
 
-    __slots__ = (
-        "_arguments", "above", "allexport", "arrays", "commands", "copied", "defaulting", "files", "fixed", "frames",
-        "functions", "guard", "in_function", "lost", "maps", "nested", "open", "options", "path", "process",
-        "remembered", "revealed", "script", "stdin", "typed", "visible", "writes",
-    )  # fmt: skip
-
     def __init__(self, process: ShellProcess, path: str) -> None:
         self.process = process
         self.path = path
         self.script = path
-        self.visible: Layered[Slot] = Layered()
-        self.lost: Layered[Lost] = Layered()
+        self.visible: dict[str, Slot] = {}
+        self.lost: dict[str, Lost] = {}
         self.arrays: dict[str, tuple[Text, ...] | None] = {}
         self.maps: dict[str, dict[str, Text] | None] = {}
         self.functions: dict[str, Function] = {}
         self._arguments: tuple[Text, ...] | None = None
         self.allexport: Exported = "no"
         self.guard: Guard = ()
-        self.writes: Layered[int] = Layered()
+        self.writes: dict[str, int] = {}
         self.defaulting: frozenset[str] = frozenset()
         self.frames: dict[str, Slot | None] = {}
         self.in_function = False
@@ -120,8 +113,7 @@ class Shell:
     def copy(self) -> Shell:
         """The same shell on another path."""
         other = Shell.__new__(Shell)
-        for name in Shell.__slots__:
-            setattr(other, name, getattr(self, name))
+        other.__dict__.update(self.__dict__)
         other.visible = self.visible.copy()
         other.lost = self.lost.copy()
         other.arrays = self.arrays.copy()
@@ -165,7 +157,7 @@ class Shell:
         self.arrays = dict.fromkeys(self.arrays)
         self.maps = dict.fromkeys(self.maps)
         self.files = dict.fromkeys(self.files)
-        self.arguments, self.lost, self.open = None, Layered(), True
+        self.arguments, self.lost, self.open = None, {}, True
 
     def may_lack(self, names: Iterable[str]) -> None:
         """Something may have taken names away from children."""
@@ -223,14 +215,20 @@ def met(one: Shell | None, other: Shell | None, atom: Atom | None, guard: Guard)
     return result
 
 
+def _unlike(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
+    """The keys at which two maps hold something else."""
+    get = other.get
+    return [*[key for key, value in one.items() if get(key) is not value], *[key for key in other if key not in one]]
+
+
 def _meet_names(result: Shell, other: Shell, atom: Atom | None) -> None:
     mine, others = result.visible, other.visible
-    for name in mine.unlike(others):
+    for name in _unlike(mine, others):
         first, second = mine.get(name), others.get(name)
         if first is second:
             continue
         mine[name] = merged(first or _unbound(second), second or _unbound(first), atom)
-    for name in result.writes.unlike(other.writes):
+    for name in _unlike(result.writes, other.writes):
         version = other.writes.get(name, 0)
         if version and result.writes.get(name, 0) != version:
             result.writes[name] = max(result.writes.get(name, 0), version) + 1
@@ -287,9 +285,9 @@ def _unbound(other: Slot | None) -> Slot:
     return (UNSET if known else UNSET._replace(likely=True),)
 
 
-def _meet_lost(one: Layered[Lost], other: Layered[Lost], atom: Atom | None) -> None:
+def _meet_lost(one: dict[str, Lost], other: dict[str, Lost], atom: Atom | None) -> None:
     """Losses of both paths, in the first; what one of them alone has lost is under its condition."""
-    for name in one.unlike(other):
+    for name in _unlike(one, other):
         mine, others = one.get(name, ()), other.get(name, ())
         if mine == others:
             continue

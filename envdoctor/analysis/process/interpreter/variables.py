@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, Layered, ValueOrigin, perhaps
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin, perhaps
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker
@@ -124,13 +124,11 @@ def opened(shell: Shell) -> None:
 def may_have_more(shell: Shell) -> None:
     """A login or an unknown file may bind what is not there, and what was lost on the way here."""
     shell.open = True
-    shell.lost = Layered()
+    shell.lost = {}
 
 
 def may_lack(shell: Shell) -> None:
     """Nobody can tell what of this arrives."""
     for name, slot in list(shell.visible.items()):
         shell.visible[name] = perhaps(slot)
-    shell.lost = Layered(
-        {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}
-    )
+    shell.lost = {n: tuple((a, x) for a, x in pairs if x.kind != "not-forwarded") for n, pairs in shell.lost.items()}

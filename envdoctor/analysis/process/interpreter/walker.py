@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter.notes import WalkNotes
+from envdoctor.analysis.process.interpreter.shell.asides import Asides
 from envdoctor.analysis.process.interpreter.slots import Guard
 from envdoctor.analysis.process.interpreter.state import Function, Shell, drop_excluded, met
 from envdoctor.analysis.process.interpreter.text import Piece, Text, expansion_at, source_of, unquoted
@@ -27,8 +28,10 @@ from envdoctor.readers.kinds import kind_of
 if TYPE_CHECKING:
     from envdoctor.knowledge.catalog.model import Variable
 
-MOST_OPERATIONS = 20_000
+MOST_OPERATIONS = 12_000
 """Operations of one root; generated scripts of any length must end."""
+NAMES_OF_ONE = 10
+"""Names, as a power of two, that cost as much as one operation more: a branch copies and joins all of them."""
 MOST_IN_ALL = 400_000
 """Operations of a scan."""
 MOST_OF_SCRIPT = 20_000
@@ -46,6 +49,7 @@ MOST_RECENT = 50
 """Starts that are looked back on, to see whether a script has started any."""
 MOST_LOOPS = 3
 """Loops inside one another that are gone through twice."""
+SCRIPT_ENDS = (".sh", ".bash", ".py", ".sbatch", ".slurm")
 SHELLS = ("bash", "sh", "zsh", "ksh", "dash", "ash")
 _HARMLESS = """
     : . [ [[ alias basename break case cat cd chmod clear conda continue cp cut date declare df dirname do done echo
@@ -87,6 +91,7 @@ class Walker:
         self.handlers = handlers
         self.start = start
         self.notes = WalkNotes()
+        self.asides = Asides(self.may_be_starter)
         self.texts: dict[tuple[str, str], tuple[Piece, ...]] = {}
         self.contexts: dict[str, int] = {}
         self.spent: dict[str, int] = {}
@@ -122,7 +127,7 @@ class Walker:
         for operation in operations:
             if shell is None:
                 return None
-            self.operations += 1
+            self.operations += 1 + (len(shell.visible) >> NAMES_OF_ONE)
             if self.operations > self.limit:
                 self.notes.bound("operations", shell.path)
                 return shell
@@ -181,8 +186,8 @@ class Walker:
         return self.meet_all([after, *ended])
 
     def aside(self, operations: Body, shell: Shell) -> None:
-        """Run what leaves nothing behind: a command substitution."""
-        if any(_may_start(operation) for operation in operations):
+        """Run what leaves nothing behind: a command substitution, where it may start ranks."""
+        if self.asides.may_start(operations, shell.functions):
             with self.exiting():
                 self.run(operations, shell.copy())
 
@@ -296,6 +301,13 @@ class Walker:
         """Whether some launcher file has a program of this name that runs another one."""
         return any(row.inner != "none" or row.options for row in self.launchers.by_program.get(program, ()))
 
+    def may_be_starter(self, program: str) -> bool:
+        """Whether a word, as a program, may start ranks: a shell, a launcher, a script."""
+        name = program.rsplit("/", 1)[-1]
+        if name in HARMLESS or (self.launchers.is_tool(name) and not self.is_starter(name)):
+            return False
+        return name in SHELLS or self.is_starter(name) or name.endswith(SCRIPT_ENDS)
+
     def may_start(self, fields: Sequence[Text]) -> bool:
         """Whether a command may start ranks, or something that does: tools and builtins do not."""
         program = fields[0].text.rsplit("/", 1)[-1]
@@ -371,11 +383,3 @@ class Walker:
     def written(self, path: str, line: int, column: int) -> str:
         """The source of an expansion that begins at a place."""
         return expansion_at(self.project.files.text(path), line, column)
-
-
-def _may_start(operation: Operation) -> bool:
-    """Whether an operation of a substitution may start something: most only ask for a path or a date."""
-    if operation[0] != "call" or not operation[6]:
-        return operation[0] not in ("assign", "declare", "test")
-    parts = operation[6][0][4]
-    return not parts or parts[0][0] != "text" or parts[0][1] not in HARMLESS
