@@ -18,6 +18,7 @@ from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
 from envdoctor.knowledge.launchers import (
     EdgeStep,
     LaunchEdge,
+    JobFlag,
     LauncherCommand,
     LauncherFile,
     LauncherOption,
@@ -188,6 +189,7 @@ def _span(title: str, since: str | None, until: str | None) -> str:
 LAUNCHER_TABLES = (
     ("The file", LauncherFile), ("`[[command]]`: how words are read", LauncherCommand),
     ("`options` of a `[[command]]`: flags that carry variables", LauncherOption),
+    ("`job` of a `[[command]]`: flags that tell of the job", JobFlag),
     ("`[[edge]]`: what happens to variables on the way", LaunchEdge),
     ("`steps` of an `[[edge]]`: one verb each, and conditions", EdgeStep),
     ("`[[example]]`: a command line and what is made of it", Line),

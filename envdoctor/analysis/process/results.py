@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Lost, Slot, ValueOrigin, compatible
 from envdoctor.analysis.process.interpreter.state import Starter
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import FileFacts, Place
 
 
@@ -35,6 +36,8 @@ class RankStart(NamedTuple):
     sure: bool = True
     """False: it is started by something nobody knows, which is taken to hand on what it has."""
     number: int = 0
+    job: tuple[JobValue, ...] = ()
+    """What the directives in the head of the job's script say of it."""
 
     def slot(self, name: str) -> Slot:
         """What a name may hold here; nothing where nothing bound it."""

@@ -10,6 +10,7 @@ from envdoctor.analysis.process.interpreter.beginning import program
 from envdoctor.analysis.process.interpreter.state import Shell, Starter
 from envdoctor.analysis.process.interpreter.text import Text, joined
 from envdoctor.analysis.process.interpreter.walker import Walker
+from envdoctor.analysis.process.job_values import job_values
 from envdoctor.core.facts import Place
 from envdoctor.knowledge.launch.find import Invocation
 from envdoctor.knowledge.launch.words import CommandSegment
@@ -46,8 +47,9 @@ def launch(
         return _python(walker, child, found, place)
     if found.row.header:
         found = crossing.submitted(walker, found, child)
+        child.process = child.process._replace(job=())  # a job of its own
     last: Shell | None = None
-    starter = _starter(found, inside_words, place)
+    starter = _starter(found, inside_words, place, child)
     for part, segment in enumerate(found.segments):
         inner = child if len(found.segments) == 1 else child.copy()
         inner.functions, inner.arrays, inner.maps = {}, {}, {}
@@ -56,12 +58,15 @@ def launch(
     return last if found.row.wrapper and len(found.segments) == 1 else None
 
 
-def _starter(found: Invocation[Text], inner: Sequence[Text], place: Place) -> Starter | None:
+def _starter(found: Invocation[Text], inner: Sequence[Text], place: Place, shell: Shell) -> Starter | None:
     """The link of the chain; programs that only pass a command on are none."""
     if not found.row.launch and not _empties(found):
         return None
     words = tuple(word.text for word in found.words)
-    return Starter(found.name, place, words, tuple(word.text for word in inner), found.row.ranks)
+    job = job_values(found, place)
+    held = {name: shell.held(name) for value in job for name in value.overrides}
+    replaced = {name: slot for name, slot in held.items() if slot}
+    return Starter(found.name, place, words, tuple(word.text for word in inner), found.row.ranks, job, replaced)
 
 
 def _empties(found: Invocation[Text]) -> bool:

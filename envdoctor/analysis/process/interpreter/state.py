@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.analysis.process.interpreter.slots import (
     UNSET,
     Alternative,
@@ -46,6 +47,8 @@ class ShellProcess(NamedTuple):
     chain: tuple[Starter, ...] = ()
     callers: tuple[Place, ...] = ()
     """Where each script on the way was started or sourced from, outermost first."""
+    job: tuple[JobValue, ...] = ()
+    """What the directives in the head of the script say of the job."""
 
 
 class Starter(NamedTuple):
@@ -56,6 +59,10 @@ class Starter(NamedTuple):
     words: tuple[str, ...]
     inner: tuple[str, ...] = ()
     ranks: bool = False
+    job: tuple[JobValue, ...] = ()
+    """What its words tell of the job."""
+    replaced: Mapping[str, Slot] = {}
+    """Variables that choose devices, as they were before a flag of this command took their place."""
 
 
 class Shell:

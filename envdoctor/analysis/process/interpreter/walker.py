@@ -316,7 +316,7 @@ class Walker:
             RankStart(
                 self.root, place, shell.process.chain, program, path, tuple(a.text for a in arguments), shell.told(),
                 lost, shell.guard, shell.process.layer, shell.process.callers, opaque, self.hinting,
-                shell.process.kind != "wrapper", self.count,
+                shell.process.kind != "wrapper", self.count, shell.process.job,
             )
         )  # fmt: skip
 
