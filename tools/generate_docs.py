@@ -17,8 +17,8 @@ from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
 from envdoctor.knowledge.launchers import (
     EdgeStep,
-    LaunchEdge,
     JobFlag,
+    LaunchEdge,
     LauncherCommand,
     LauncherFile,
     LauncherOption,

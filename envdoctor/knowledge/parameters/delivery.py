@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from envdoctor.knowledge.parameters.forms import Common, Texts
+from envdoctor.knowledge.parameters.forms import Common, Regex, Texts
 
 
 class Inconsistent(Common):
@@ -12,6 +12,14 @@ class Inconsistent(Common):
 
     per_node: Texts
     """Variables that may differ from node to node."""
+    masks: Texts
+    """Variables that choose the devices that ranks see."""
+    no_devices: Regex
+    """Words of a launch whose ranks compute without devices, or share them on purpose."""
+    node_arguments: Regex
+    """Arguments of a program that may differ from node to node."""
+    run_arguments: Regex
+    """Arguments of a program that tell one run from another: launches that differ in them are not of one job."""
 
 
 Calls = TypedDict(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import Inclusion, Setting
 from envdoctor.core.operations import Script
 
@@ -47,6 +48,8 @@ class Root(NamedTuple):
     """Where the image is built from the tree: the path of its Dockerfile (`build:` of compose)."""
     stage: str = ""
     """The stage of that Dockerfile, or of this one."""
+    devices: tuple[JobValue, ...] = ()
+    """The devices that a container asks for."""
     after_entrypoint: bool = False
     """The words of the script are handed to the ENTRYPOINT of the image, where that has one (`args:` without a
     `command:`, `command:` of compose without an `entrypoint:`)."""

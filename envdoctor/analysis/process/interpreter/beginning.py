@@ -44,7 +44,8 @@ def begin(walker: Walker, root: Root, previous: Shell | None = None) -> Shell | 
         walker.notes.bound("operations of the scan", root.path)
         return None
     walker.began(root)
-    shell = Shell(ShellProcess(root.kind, Place(root.path, root.line, 1, root.line, 1), 0), root.path)
+    place = Place(root.path, root.line, 1, root.line, 1)
+    shell = Shell(ShellProcess(root.kind, place, 0, job=root.devices), root.path)
     if previous is not None:
         _after(shell, previous)
     count = walker.count

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.analysis.process.interpreter.slots import (
     UNSET,
     Alternative,
@@ -22,6 +21,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     under,
 )
 from envdoctor.analysis.process.interpreter.text import Text
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body
 

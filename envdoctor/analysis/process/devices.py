@@ -1,0 +1,60 @@
+"""Devices that a manifest asks for: `nvidia.com/gpu: 4` of a container, `device_ids` and `count` of a service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.analysis.process.beginnings.outline import Outline, OutlineNode, scalar
+from envdoctor.analysis.process.job_values import JobValue
+from envdoctor.core.facts import Place
+from envdoctor.core.regexes import regex
+from envdoctor.knowledge.launch.records import Tells
+
+_RESOURCE = regex(r"[\"']?((?:nvidia|amd)\.com/gpu)[\"']?\s*:\s*[\"']?(\d+)[\"']?")
+_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
+
+
+def requested(outline: Outline, line: int, path: str) -> tuple[JobValue, ...]:
+    """The devices of the container that a line stands in."""
+    at = outline.item(line, "containers", "initContainers")
+    for node in _below(outline, at):
+        if node.key in _NAMES and scalar(node.value).isdigit():
+            return (_value("devices", node.key, scalar(node.value), node, path),)
+        match = _RESOURCE.search(node.value) if node.value.startswith("{") else None
+        if match is not None:
+            return (_value("devices", match[1], match[2], node, path),)
+    return ()
+
+
+def reserved(outline: Outline, service: int, path: str) -> tuple[JobValue, ...]:
+    """The devices of a service: `deploy.resources.reservations.devices`."""
+    found = []
+    for node in _below(outline, service):
+        text = scalar(node.value)
+        if node.key == "count" and text.isdigit() and _under(outline, node, "devices"):
+            found.append(_value("devices", "count", text, node, path))
+        if node.key == "device_ids" and _under(outline, node, "devices"):
+            listed = re.findall(r"\d+", node.value) or outline.words(outline.nodes.index(node))
+            found.append(_value("device-list", "device_ids", ",".join(listed), node, path))
+    return tuple(found)
+
+
+def _below(outline: Outline, top: int) -> Iterator[OutlineNode]:
+    """The nodes inside another one, in order."""
+    inside = {top}
+    for at in range(top + 1, len(outline.nodes)) if top >= 0 else ():
+        node = outline.nodes[at]
+        if node.parent not in inside:
+            return
+        inside.add(at)
+        yield node
+
+
+def _under(outline: Outline, node: OutlineNode, key: str) -> bool:
+    return any(outline.nodes[at].key == key for at in outline.around(node.line))
+
+
+def _value(tells: Tells, flag: str, text: str, node: OutlineNode, path: str) -> JobValue:
+    place = Place(path, node.line, node.column + 1, node.line, node.column + 1 + len(node.key))
+    return JobValue(tells, flag, text, place)

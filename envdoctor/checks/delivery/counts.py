@@ -1,0 +1,192 @@
+"""ED602 of one launch: more ranks than devices, nodes that nobody gives, a mask that the launcher does not use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from envdoctor.analysis.process.interpreter.slots import Slot
+from envdoctor.analysis.process.interpreter.state import Starter
+from envdoctor.analysis.process.job_values import JobValue, told
+from envdoctor.analysis.process.results import RankStart
+from envdoctor.analysis.process.sizes import allocated, device_limits, device_list, rank_launchers, ranks_on_node
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.findings import finding
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Finding, Related
+from envdoctor.core.numbers import counted, whole
+from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.delivery import Inconsistent
+
+
+def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """Counts of one launch that cannot fit one another."""
+    for start in context.starts:
+        if start.hint or start.opaque:
+            continue
+        yield from _devices(rule, start, context)
+        yield from _node_rank(rule, start, context)
+        yield from _nodes(rule, start, context)
+        yield from _all_ranks(rule, start, context)
+        yield from _masks(rule, start, context)
+
+
+def _parameters(rule: Rule) -> Inconsistent:
+    return cast("Inconsistent", rule.parameters)
+
+
+def shown(value: JobValue) -> str:
+    """A value as it is written: `--nnodes 2`, `WORLD_SIZE=16`."""
+    return f"{value.flag} {value.text}".strip() if value.flag[:1] in ("", "-") else f"{value.flag}={value.text}"
+
+
+def _also(value: JobValue) -> tuple[Related, ...]:
+    return (Related(value.place, shown(value)),)
+
+
+# Ranks and devices
+
+
+def _devices(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """More ranks on a node than devices that they can see."""
+    ranks = ranks_on_node(start, context.launchers)
+    if ranks is None or ranks.number is None or _without_devices(rule, start):
+        return
+    for name, text, place in _seen(rule, start, context):
+        count = len(device_list(text))
+        if 0 < count < ranks.number:
+            message = f"{name}={text} leaves {counted(count, 'device')} for {ranks.number} ranks on a node"
+            yield finding(rule, place, f"{message} ({shown(ranks)})", name, help=_FEWER, related=_also(ranks))
+            return
+    for count, limit in device_limits(start):
+        if 0 < count < ranks.number:
+            message = f"{ranks.number} ranks on a node that gets {counted(count, 'device')} ({shown(limit)})"
+            yield finding(rule, ranks.place, message, help=_FEWER, related=_also(limit))
+            return
+
+
+_FEWER = "start as many ranks on a node as it has devices"
+
+
+def _without_devices(rule: Rule, start: RankStart) -> bool:
+    """Whether the ranks say that they compute without a device of their own."""
+    words = (*start.arguments, *(word for starter in start.chain for word in starter.words))
+    return any(re.search(_parameters(rule)["no_devices"], word) for word in words)
+
+
+def _seen(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[tuple[str, str, Place]]:
+    """The masks that plainly reach the ranks."""
+    given = start.given()
+    for name in _parameters(rule)["masks"]:
+        if name in given and judged(name, context, given[name][1].path) is not None:
+            yield (name, *given[name])
+
+
+def _masks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """A mask in the place of which a launcher puts devices of its own."""
+    for starter in start.chain:
+        hosts = {flag for edge in context.launchers.edges_of(starter.name) for flag in edge.hosts_file}
+        if any(word.partition("=")[0] in hosts for word in starter.words):
+            continue
+        for value in starter.job:
+            for name in value.overrides:
+                yield from _overridden(rule, starter, value, name, starter.replaced.get(name, ()))
+
+
+def _overridden(rule: Rule, starter: Starter, value: JobValue, name: str, slot: Slot) -> Iterator[Finding]:
+    one = slot[0] if len(slot) == 1 else None
+    if one is None or one.kind != "literal" or one.exported != "yes" or not one.origins or not value.sure:
+        return
+    mask, chosen = device_list(one.text), _chosen(value)
+    if one.origins[0].default or one.origins[0].likely or not mask or not chosen or set(mask) == set(chosen):
+        return
+    message = f"{name}={one.text} is not used: {starter.name} takes devices {','.join(chosen)} ({shown(value)})"
+    help_ = f"leave out {value.flag}, or {name}"
+    yield finding(rule, one.origins[0].place, message, name, help=help_, related=_also(value))
+
+
+def _chosen(value: JobValue) -> tuple[str, ...]:
+    """The devices that a flag chooses: those of a list, or the first ones."""
+    if value.tells == "device-list":
+        return device_list(value.text)
+    number = value.number
+    return tuple(str(at) for at in range(min(number, 64))) if number else ()
+
+
+# Nodes
+
+
+def _node_rank(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """A node whose number is none of those that the job has."""
+    for starter in rank_launchers(start, context.launchers):
+        rank, nodes = told(starter.job, "node-rank"), told(starter.job, "nodes")
+        if rank is None or nodes is None or rank.number is None or not nodes.number or rank.number < nodes.number:
+            continue
+        message = f"{shown(rank)} with {shown(nodes)}: nodes are numbered from 0 to {nodes.number - 1}"
+        yield finding(rule, rank.place, message, help="number the nodes from 0", related=_also(nodes))
+
+
+def _nodes(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """Another number of nodes than the batch system gives."""
+    given = allocated(start, "nodes")
+    for starter in rank_launchers(start, context.launchers):
+        nodes = told(starter.job, "nodes")
+        if context.launchers.batch_of(starter.name) or nodes is None or given is None:
+            continue
+        if not nodes.number or not given.number or nodes.number == given.number:
+            continue
+        if nodes.number > given.number or _on_all(start, context):
+            message = f"{shown(nodes)} in a job of {counted(given.number, 'node')} ({shown(given)})"
+            yield finding(rule, nodes.place, message, help=_SAME_NODES, related=_also(given))
+
+
+_SAME_NODES = "take the number from the batch system (SLURM_NNODES)"
+
+
+def _on_all(start: RankStart, context: LaunchContext) -> bool:
+    """Whether a launch runs on all nodes of its job: started by the batch system, which was told of no part."""
+    steps = [one for one in start.chain if one.ranks and context.launchers.batch_of(one.name)]
+    narrowed = any(value.tells in ("nodes", "ranks", "host") for one in steps for value in one.job)
+    return bool(steps) and not narrowed
+
+
+def _all_ranks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """A number of all ranks that cannot be."""
+    for starter in rank_launchers(start, context.launchers):
+        ranks, nodes = told(starter.job, "ranks"), told(starter.job, "nodes")
+        if ranks is None or nodes is None or not ranks.number or not nodes.number or not ranks.number % nodes.number:
+            continue
+        message = f"{shown(ranks)} are all ranks of {counted(nodes.number, 'node')}, which cannot have equally many"
+        yield finding(rule, ranks.place, message, help="give the number of ranks of all nodes", related=_also(nodes))
+    yield from _world_size(rule, start, context)
+
+
+def _world_size(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """`WORLD_SIZE=16` for ranks of which a batch system starts another number."""
+    given, tasks = start.given().get("WORLD_SIZE"), _tasks(start, context)
+    size = whole(given[0]) if given is not None else None
+    if given is not None and size and tasks is not None and size != tasks[0]:
+        message = f"WORLD_SIZE={size}, and {counted(tasks[0], 'rank')} are started ({shown(tasks[1])})"
+        yield finding(rule, given[1], message, "WORLD_SIZE", help=_SAME_RANKS, related=_also(tasks[1]))
+
+
+_SAME_RANKS = "take the number from the launcher (SLURM_NTASKS, OMPI_COMM_WORLD_SIZE)"
+
+
+def _tasks(start: RankStart, context: LaunchContext) -> tuple[int, JobValue] | None:
+    """How many ranks are started in all, where one launcher starts them and says so."""
+    starters = list(rank_launchers(start, context.launchers))
+    if len(starters) != 1:
+        return None
+    ranks = told(starters[0].job, "ranks") or (None if starters[0].job else allocated(start, "ranks"))
+    if ranks is not None:
+        return (ranks.number, ranks) if ranks.number else None
+    nodes = told(starters[0].job, "nodes") or allocated(start, "nodes")
+    each = told(starters[0].job, "ranks-per-node") or allocated(start, "ranks-per-node")
+    if nodes is None or each is None or not nodes.number or not each.number:
+        return None
+    return nodes.number * each.number, each

@@ -1,0 +1,175 @@
+"""ED602 of the launches of several nodes: where they meet, how many there are, images and arguments that differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from envdoctor.analysis.process.beginnings.root import Root
+from envdoctor.analysis.process.difference import options
+from envdoctor.analysis.process.job_values import JobValue, told
+from envdoctor.analysis.process.jobs import Member
+from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.counts import shown
+from envdoctor.checks.findings import finding
+from envdoctor.core.facts import Place
+from envdoctor.core.findings import Finding, Related
+from envdoctor.core.regexes import regex
+from envdoctor.knowledge.launch.records import Tells
+from envdoctor.knowledge.rulebook import Rule
+
+if TYPE_CHECKING:
+    from envdoctor.knowledge.parameters.delivery import Inconsistent
+
+_EQUAL: tuple[Tells, ...] = ("nodes", "ranks", "ranks-per-node", "address", "port", "endpoint", "job")
+_HERE = regex(r"localhost|127\.0\.0\.1|0\.0\.0\.0|::1?")
+"""How the first node may call itself."""
+_UNKNOWN = regex(r"[$`*{<]")
+_NUMBER = regex(r"\d+")
+_ONE_IMAGE = ("PyTorchJob", "PaddleJob", "JAXJob", "LeaderWorkerSet", "ElasticJob")
+"""Manifests in which each role runs ranks of one job."""
+
+
+class Fact(NamedTuple):
+    """One thing that a launch says: what is compared, how it is written, where."""
+
+    value: str
+    says: str
+    place: Place
+
+
+class Contrast(NamedTuple):
+    """What two launches say of one thing, and where."""
+
+    here: str
+    there: str
+    place: Place
+    other: Place
+
+
+def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """What the launches of one job say differently, each at the launch that is not of the first node."""
+    found = (*_differing(rule, context), *_doubled(rule, context), *_images_of_roles(rule, context))
+    return (one for one in found if one.place.path == context.path)
+
+
+def _differing(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    for group in context.jobs.jobs:
+        if not _is_one_run(rule, group):
+            continue
+        first = min(group, key=lambda member: member.rank)
+        for member in group:
+            if member is not first:
+                yield from _between(rule, member, first)
+
+
+def _is_one_run(rule: Rule, group: Sequence[Member]) -> bool:
+    """Whether launches write to one place under one name, as far as they say so."""
+    wanted = cast("Inconsistent", rule.parameters)["run_arguments"]
+    told_by = [
+        {flag: _NUMBER.sub("#", value) for flag, value in _arguments(member).items() if re.search(wanted, flag)}
+        for member in group
+    ]
+    return all(one == told_by[0] for one in told_by)
+
+
+def _arguments(member: Member) -> Mapping[str, str]:
+    found = options(member.start.arguments) if member.start is not None else {}
+    return {flag: value for flag, value in found.items() if flag.startswith("-")}
+
+
+def _between(rule: Rule, member: Member, first: Member) -> Iterator[Finding]:
+    """How a launch differs from that of the first node, in one finding for each line."""
+    lines: dict[int, list[Contrast]] = {}
+    for one in _contrasts(rule, member, first):
+        lines.setdefault(one.place.line, []).append(one)
+    for found in lines.values():
+        here, there = ", ".join(one.here for one in found), ", ".join(one.there for one in found)
+        message = f"{here} here, {there} on node {first.rank}: the launches of one job disagree"
+        yield finding(rule, found[0].place, message, related=(Related(found[0].other, f"{found[0].there} there"),))
+
+
+def _contrasts(rule: Rule, member: Member, first: Member) -> Iterator[Contrast]:
+    mine, others = _facts(member), _facts(first)
+    for what, fact in mine.items():
+        other = others.get(what)
+        if other is not None and fact.value != other.value and not _is_itself(what, other):
+            yield Contrast(fact.says, other.says, fact.place, other.place)
+    for here, there in _differing_arguments(rule, member, first):
+        yield Contrast(here, there, member.place, first.place)
+
+
+def _is_itself(what: str, other: Fact) -> bool:
+    """Whether the first node only calls itself by another name."""
+    return what in ("address", "endpoint") and bool(_HERE.match(other.value))
+
+
+def _facts(member: Member) -> dict[str, Fact]:
+    """What a launch says that all nodes have to say alike."""
+    values = [value for tells in _EQUAL if (value := member.told(tells))]
+    found: dict[str, Fact] = {
+        value.tells: Fact(value.text, shown(value), value.place) for value in values if value.sure
+    }
+    image = _image(member)
+    if image is not None and image.sure:
+        found["image"] = Fact(image.text, f"image {image.text}", image.place)
+    return found
+
+
+def _image(member: Member) -> JobValue | None:
+    chain = member.start.chain if member.start is not None else ()
+    return next((value for one in reversed(chain) if (value := told(one.job, "image"))), None)
+
+
+def _differing_arguments(rule: Rule, member: Member, first: Member) -> Iterator[tuple[str, str]]:
+    """Arguments of the program that only one of two launches has, or with another value."""
+    parameters = cast("Inconsistent", rule.parameters)
+    allowed = f"{parameters['node_arguments']}|{parameters['run_arguments'].removeprefix('(?i)')}"
+    mine, others = _arguments(member), _arguments(first)
+    complete = not any(_UNKNOWN.search(word) for one in (member, first) for word in _words(one))
+    for flag in dict.fromkeys((*mine, *others)):
+        pair = _said(flag, mine), _said(flag, others)
+        known = complete if None in (mine.get(flag), others.get(flag)) else not _UNKNOWN.search("".join(pair))
+        if known and pair[0] != pair[1] and not re.search(allowed, flag):
+            yield pair
+
+
+def _words(member: Member) -> Sequence[str]:
+    return member.start.arguments if member.start is not None else ()
+
+
+def _said(flag: str, arguments: Mapping[str, str]) -> str:
+    return f"{flag} {arguments[flag]}".strip() if flag in arguments else f"no {flag}"
+
+
+def _doubled(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """One number for two nodes."""
+    for group in context.jobs.doubled:
+        seen: dict[int, JobValue] = {}
+        for member in group:
+            rank = member.told("node-rank")
+            other = seen.setdefault(member.rank, rank) if rank is not None else None
+            if rank is None or other is None or other is rank:
+                continue
+            message = f"{shown(rank)} is given to two nodes of one job"
+            yield finding(rule, rank.place, message, related=(Related(other.place, f"{shown(other)} there too"),))
+
+
+def _images_of_roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """Roles of one manifest that run in different images."""
+    first: dict[tuple[str, str], Root] = {}
+    starts = (start.root for start in context.walked.starts if start.root.path == context.path)
+    for root in (*starts, *(ended.root for ended in context.ended)):
+        if root.group.split(" ")[0] not in _ONE_IMAGE or not root.image or _UNKNOWN.search(root.image):
+            continue
+        other = first.setdefault((root.group, root.name.partition("/")[2]), root)
+        if other.role != root.role and other.image != root.image:
+            message = (
+                f"image {root.image} for {root.role}, {other.image} for {other.role}: the ranks of one job disagree"
+            )
+            yield finding(rule, _line(root), message, related=(Related(_line(other), f"{other.image} there"),))
+
+
+def _line(root: Root) -> Place:
+    return Place(root.path, root.line, 1, root.line, 1)
