@@ -40,6 +40,19 @@ def reserved(outline: Outline, service: int, path: str) -> tuple[JobValue, ...]:
     return tuple(found)
 
 
+def replicas(outline: Outline, document: int, path: str) -> tuple[JobValue, ...]:
+    """The nodes of a job: the replicas of all of its roles, where each runs ranks."""
+    at = outline.find(document, "spec", "pytorchReplicaSpecs")
+    counts = []
+    for node in outline.keys(at).values() if at >= 0 else ():
+        keys = outline.keys(outline.nodes.index(node))
+        text = scalar(keys["replicas"].value) if "replicas" in keys else "1"
+        if not text.isdigit():
+            return ()
+        counts.append(int(text))
+    return (_value("nodes", "replicas", str(sum(counts)), outline.nodes[at], path),) if counts else ()
+
+
 def _below(outline: Outline, top: int) -> Iterator[OutlineNode]:
     """The nodes inside another one, in order."""
     inside = {top}

@@ -14,7 +14,10 @@ from envdoctor.knowledge.launch.records import JobFlag, Tells
 
 
 class JobValue(NamedTuple):
-    """One thing that a launch tells of its job. `sure`: it is so whatever somebody outside has set."""
+    """One thing that a launch tells of its job.
+
+    `sure`: it is so whatever somebody outside has set. `likely`: it is so unless somebody outside has set it.
+    """
 
     tells: Tells
     flag: str
@@ -22,11 +25,17 @@ class JobValue(NamedTuple):
     place: Place
     sure: bool = True
     overrides: tuple[str, ...] = ()
+    likely: bool = False
 
     @property
     def number(self) -> int | None:
         """The number that is told, where it is plainly one."""
         return whole(self.text) if self.sure else None
+
+    @property
+    def default(self) -> int | None:
+        """The same, or the number that is taken where nobody gives another one."""
+        return whole(self.text) if self.sure or self.likely else None
 
 
 def job_values(found: Invocation[Text], place: Place) -> tuple[JobValue, ...]:
@@ -55,7 +64,8 @@ def _value(row: JobFlag, flag: str, word: Text) -> JobValue | None:
         if match is None:
             return None
         text = match[1]
-    return JobValue(row.tells, flag, text, word.written(), word.sure, tuple(row.overrides.split()))
+    likely = word.known and not word.sure
+    return JobValue(row.tells, flag, text, word.written(), word.sure, tuple(row.overrides.split()), likely)
 
 
 def told(values: Iterable[JobValue], tells: Tells) -> JobValue | None:
@@ -63,4 +73,4 @@ def told(values: Iterable[JobValue], tells: Tells) -> JobValue | None:
     found = [value for value in values if value.tells == tells]
     if not found:
         return None
-    return found[0] if len({value.text for value in found}) == 1 else found[0]._replace(sure=False)
+    return found[0] if len({value.text for value in found}) == 1 else found[0]._replace(sure=False, likely=False)

@@ -47,8 +47,10 @@ class Member(NamedTuple):
     def told(self, tells: Tells) -> JobValue | None:
         """What the launch tells of its job, by its words or by a variable that it exports."""
         value = told(_told(self.start), tells) if self.start is not None else None
-        names = [name for name in _VARIABLES.get(tells, ()) if name in self.given]
-        return JobValue(tells, names[0], *self.given[names[0]]) if value is None and names else value
+        if value is not None or self.start is None:
+            return value
+        plain = ((name, self.start.plain(name)) for name in _VARIABLES.get(tells, ()))
+        return next((JobValue(tells, name, *found) for name, found in plain if found), None)
 
 
 Job = tuple[str, ...]

@@ -51,6 +51,13 @@ class RankStart(NamedTuple):
             return None
         return slot[0].text
 
+    def plain(self, name: str) -> tuple[str, Place] | None:
+        """What a launch plainly gives for any name, and where; of names that the catalogue lacks, at the launch."""
+        one = self.alternative(name)
+        if one is None or one.kind != "literal" or one.exported != "yes" or one.likely:
+            return None
+        return self.given().get(name) if one.origins else (one.text, self.place)
+
     def alternative(self, name: str) -> Alternative | None:
         """The one alternative of a name, if it has but one."""
         slot = self.slot(name)

@@ -45,12 +45,15 @@ def _of_all(start: RankStart, starter: Starter, launchers: Launchers) -> JobValu
 
 def _elsewhere(start: RankStart, starter: Starter, launchers: Launchers) -> bool:
     """Whether files, hosts or a batch system say on how many nodes the ranks run."""
-    if allocated(start, "nodes") is not None or any(launchers.batch_of(one.name) for one in start.chain):
+    if in_batch(start, launchers):
         return True
-    flags = {"--config_file", "--config-file"}
-    for edge in launchers.edges_of(starter.name):
-        flags |= {*edge.hosts, *edge.hosts_file}
-    return any(word.partition("=")[0] in flags for word in starter.words)
+    flags = {flag for edge in launchers.edges_of(starter.name) for flag in (*edge.hosts, *edge.hosts_file)}
+    return told(starter.job, "hosts") is not None or any(word.partition("=")[0] in flags for word in starter.words)
+
+
+def in_batch(start: RankStart, launchers: Launchers) -> bool:
+    """Whether a batch system gives a launch variables of its own, which defaults stand in for elsewhere."""
+    return start.root.kind == "job" or any(launchers.batch_of(one.name) for one in start.chain)
 
 
 def allocated(start: RankStart, tells: Tells) -> JobValue | None:

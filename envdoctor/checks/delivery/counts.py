@@ -10,7 +10,14 @@ from envdoctor.analysis.process.interpreter.slots import Slot
 from envdoctor.analysis.process.interpreter.state import Starter
 from envdoctor.analysis.process.job_values import JobValue, told
 from envdoctor.analysis.process.results import RankStart
-from envdoctor.analysis.process.sizes import allocated, device_limits, device_list, rank_launchers, ranks_on_node
+from envdoctor.analysis.process.sizes import (
+    allocated,
+    device_limits,
+    device_list,
+    in_batch,
+    rank_launchers,
+    ranks_on_node,
+)
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import judged
 from envdoctor.checks.findings import finding
@@ -54,14 +61,18 @@ def _also(value: JobValue) -> tuple[Related, ...]:
 def _devices(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
     """More ranks on a node than devices that they can see."""
     ranks = ranks_on_node(start, context.launchers)
-    if ranks is None or ranks.number is None or _without_devices(rule, start):
+    if ranks is None or _without_devices(rule, start):
         return
+    number = ranks.number or (0 if in_batch(start, context.launchers) else ranks.default or 0)
+    confidence = rule.confidence if ranks.sure else "medium"
     for name, text, place in _seen(rule, start, context):
         count = len(device_list(text))
-        if 0 < count < ranks.number:
-            message = f"{name}={text} leaves {counted(count, 'device')} for {ranks.number} ranks on a node"
-            yield finding(rule, place, f"{message} ({shown(ranks)})", name, help=_FEWER, related=_also(ranks))
+        if 0 < count < number:
+            message = f"{name}={text} leaves {counted(count, 'device')} for {number} ranks on a node ({shown(ranks)})"
+            yield finding(rule, place, message, name, help=_FEWER, related=_also(ranks), confidence=confidence)
             return
+    if ranks.number is None:
+        return
     for count, limit in device_limits(start):
         if 0 < count < ranks.number:
             message = f"{ranks.number} ranks on a node that gets {counted(count, 'device')} ({shown(limit)})"
@@ -151,7 +162,7 @@ def _on_all(start: RankStart, context: LaunchContext) -> bool:
     """Whether a launch runs on all nodes of its job: started by the batch system, which was told of no part."""
     steps = [one for one in start.chain if one.ranks and context.launchers.batch_of(one.name)]
     narrowed = any(value.tells in ("nodes", "ranks", "host") for one in steps for value in one.job)
-    return bool(steps) and not narrowed
+    return bool(start.root.group) or (bool(steps) and not narrowed)
 
 
 def _all_ranks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
@@ -167,7 +178,7 @@ def _all_ranks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator
 
 def _world_size(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
     """`WORLD_SIZE=16` for ranks of which a batch system starts another number."""
-    given, tasks = start.given().get("WORLD_SIZE"), _tasks(start, context)
+    given, tasks = start.plain("WORLD_SIZE"), _tasks(start, context)
     size = whole(given[0]) if given is not None else None
     if given is not None and size and tasks is not None and size != tasks[0]:
         message = f"WORLD_SIZE={size}, and {counted(tasks[0], 'rank')} are started ({shown(tasks[1])})"

@@ -31,7 +31,7 @@ _ONE_IMAGE = ("PyTorchJob", "PaddleJob", "JAXJob", "LeaderWorkerSet", "ElasticJo
 """Manifests in which each role runs ranks of one job."""
 
 
-class Fact(NamedTuple):
+class JobFact(NamedTuple):
     """One thing that a launch says: what is compared, how it is written, where."""
 
     value: str
@@ -95,31 +95,40 @@ def _contrasts(rule: Rule, member: Member, first: Member) -> Iterator[Contrast]:
     for what, fact in mine.items():
         other = others.get(what)
         if other is not None and fact.value != other.value and not _is_itself(what, other):
-            yield Contrast(fact.says, other.says, fact.place, other.place)
+            place = fact.place if fact.place.path == member.place.path else member.place
+            yield Contrast(fact.says, other.says, place, other.place)
     for here, there in _differing_arguments(rule, member, first):
         yield Contrast(here, there, member.place, first.place)
 
 
-def _is_itself(what: str, other: Fact) -> bool:
+def _is_itself(what: str, other: JobFact) -> bool:
     """Whether the first node only calls itself by another name."""
     return what in ("address", "endpoint") and bool(_HERE.match(other.value))
 
 
-def _facts(member: Member) -> dict[str, Fact]:
+def _facts(member: Member) -> dict[str, JobFact]:
     """What a launch says that all nodes have to say alike."""
     values = [value for tells in _EQUAL if (value := member.told(tells))]
-    found: dict[str, Fact] = {
-        value.tells: Fact(value.text, shown(value), value.place) for value in values if value.sure
+    found: dict[str, JobFact] = {
+        value.tells: JobFact(value.text, shown(value), value.place) for value in values if value.sure
     }
     image = _image(member)
     if image is not None and image.sure:
-        found["image"] = Fact(image.text, f"image {image.text}", image.place)
+        found["image"] = JobFact(image.text, f"image {image.text}", image.place)
     return found
 
 
 def _image(member: Member) -> JobValue | None:
     chain = member.start.chain if member.start is not None else ()
-    return next((value for one in reversed(chain) if (value := told(one.job, "image"))), None)
+    return next((value for one in reversed(chain) if (value := told(one.job, "image"))), _image_of_root(member))
+
+
+def _image_of_root(member: Member) -> JobValue | None:
+    """The image of the container that a launch begins in."""
+    root = member.start.root if member.start is not None else None
+    if root is None or not root.image or root.role or _UNKNOWN.search(root.image):
+        return None
+    return JobValue("image", "", root.image, _line(root))
 
 
 def _differing_arguments(rule: Rule, member: Member, first: Member) -> Iterator[tuple[str, str]]:

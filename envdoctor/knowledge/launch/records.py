@@ -38,10 +38,12 @@ Inner = Literal["words", "shell", "script", "python", "dashes", "keys", "none"]
 Tells = Literal[
     "nodes", "ranks", "ranks-per-node", "node-rank", "address", "port", "endpoint", "job", "devices", "device-list",
     "image", "host",
+    "hosts",
 ]  # fmt: skip
 """What a flag or operand tells of the job: how many nodes it has, all ranks, ranks on each node, which node this is,
 where the first rank listens (address, port, or both in one word), the name of the job, how many devices each node gets,
-which devices, the image of the container, the host that the command runs on."""
+which devices, the image of the container, the host that the command runs on, a file or list of hosts that may say how
+many nodes there are."""
 
 GETS = choice(("inherits", "list", "none", "n/a"))
 NOTHING: Mapping[str, str] = MappingProxyType({})

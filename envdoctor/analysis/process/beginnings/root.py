@@ -49,7 +49,7 @@ class Root(NamedTuple):
     stage: str = ""
     """The stage of that Dockerfile, or of this one."""
     devices: tuple[JobValue, ...] = ()
-    """The devices that a container asks for."""
+    """What a manifest tells of the job: the devices that a container asks for, how many replicas there are."""
     after_entrypoint: bool = False
     """The words of the script are handed to the ENTRYPOINT of the image, where that has one (`args:` without a
     `command:`, `command:` of compose without an `entrypoint:`)."""
