@@ -42,6 +42,8 @@ def reserved(outline: Outline, service: int, path: str) -> tuple[JobValue, ...]:
 
 def replicas(outline: Outline, document: int, path: str) -> tuple[JobValue, ...]:
     """The nodes of a job: the replicas of all of its roles, where each runs ranks."""
+    if outline.find(document, "spec", "elasticPolicy") >= 0:
+        return ()  # their number changes
     at = outline.find(document, "spec", "pytorchReplicaSpecs")
     counts = []
     for node in outline.keys(at).values() if at >= 0 else ():

@@ -37,7 +37,9 @@ class RankStart(NamedTuple):
     """False: it is started by something nobody knows, which is taken to hand on what it has."""
     number: int = 0
     job: tuple[JobValue, ...] = ()
-    """What the directives in the head of the job's script say of it."""
+    """What the directives in the head of the job's script say of it, or the manifest of a container."""
+    unsure: frozenset[int] = frozenset()
+    """The arguments, by their number from 0, that somebody outside decides."""
 
     def slot(self, name: str) -> Slot:
         """What a name may hold here; nothing where nothing bound it."""

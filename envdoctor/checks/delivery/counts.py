@@ -19,11 +19,12 @@ from envdoctor.analysis.process.sizes import (
     ranks_on_node,
 )
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import judged
+from envdoctor.checks.delivery.common import judged, place_given
 from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Place
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.numbers import counted, whole
+from envdoctor.knowledge.launch.records import Tells
 from envdoctor.knowledge.rulebook import Rule
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _also(value: JobValue) -> tuple[Related, ...]:
 
 def _devices(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
     """More ranks on a node than devices that they can see."""
-    ranks = ranks_on_node(start, context.launchers)
+    ranks = _argument(rule, start, "ranks-per-node") or ranks_on_node(start, context.launchers)
     if ranks is None or _without_devices(rule, start):
         return
     number = ranks.number or (0 if in_batch(start, context.launchers) else ranks.default or 0)
@@ -81,6 +82,20 @@ def _devices(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[F
 
 
 _FEWER = "start as many ranks on a node as it has devices"
+
+
+def _argument(rule: Rule, start: RankStart, tells: Tells) -> JobValue | None:
+    """What an argument of the program tells of the job: `trainer.num_nodes=2`."""
+    for number, word in enumerate(start.arguments):
+        last = number if "=" in word else number + 1
+        if last >= len(start.arguments) or {number, last} & start.unsure:
+            continue
+        text = word if "=" in word else f"{word}={start.arguments[last]}"
+        for row in _parameters(rule)["program_arguments"]:
+            match = re.fullmatch(row["argument"], text) if row["tells"] == tells else None
+            if match is not None:
+                return JobValue(tells, text[: match.start(1) - 1], match[1], start.place)
+    return None
 
 
 def _without_devices(rule: Rule, start: RankStart) -> bool:
@@ -144,11 +159,9 @@ def _node_rank(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator
 def _nodes(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
     """Another number of nodes than the batch system gives."""
     given = allocated(start, "nodes")
-    for starter in rank_launchers(start, context.launchers):
-        nodes = told(starter.job, "nodes")
-        if context.launchers.batch_of(starter.name) or nodes is None or given is None:
-            continue
-        if not nodes.number or not given.number or nodes.number == given.number:
+    launchers = [one for one in rank_launchers(start, context.launchers) if not context.launchers.batch_of(one.name)]
+    for nodes in (*(told(one.job, "nodes") for one in launchers), _argument(rule, start, "nodes")):
+        if nodes is None or given is None or not nodes.number or not given.number or nodes.number == given.number:
             continue
         if nodes.number > given.number or _on_all(start, context):
             message = f"{shown(nodes)} in a job of {counted(given.number, 'node')} ({shown(given)})"
@@ -182,7 +195,8 @@ def _world_size(rule: Rule, start: RankStart, context: LaunchContext) -> Iterato
     size = whole(given[0]) if given is not None else None
     if given is not None and size and tasks is not None and size != tasks[0]:
         message = f"WORLD_SIZE={size}, and {counted(tasks[0], 'rank')} are started ({shown(tasks[1])})"
-        yield finding(rule, given[1], message, "WORLD_SIZE", help=_SAME_RANKS, related=_also(tasks[1]))
+        place = place_given("WORLD_SIZE", given[0], start, context)
+        yield finding(rule, place, message, "WORLD_SIZE", help=_SAME_RANKS, related=_also(tasks[1]))
 
 
 _SAME_RANKS = "take the number from the launcher (SLURM_NTASKS, OMPI_COMM_WORLD_SIZE)"

@@ -11,6 +11,7 @@ from envdoctor.analysis.process.difference import options
 from envdoctor.analysis.process.job_values import JobValue, told
 from envdoctor.analysis.process.jobs import Member
 from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery.common import place_given
 from envdoctor.checks.delivery.counts import shown
 from envdoctor.checks.findings import finding
 from envdoctor.core.facts import Place
@@ -61,7 +62,7 @@ def _differing(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
         first = min(group, key=lambda member: member.rank)
         for member in group:
             if member is not first:
-                yield from _between(rule, member, first)
+                yield from _between(rule, member, first, context)
 
 
 def _is_one_run(rule: Rule, group: Sequence[Member]) -> bool:
@@ -79,10 +80,10 @@ def _arguments(member: Member) -> Mapping[str, str]:
     return {flag: value for flag, value in found.items() if flag.startswith("-")}
 
 
-def _between(rule: Rule, member: Member, first: Member) -> Iterator[Finding]:
+def _between(rule: Rule, member: Member, first: Member, context: LaunchContext) -> Iterator[Finding]:
     """How a launch differs from that of the first node, in one finding for each line."""
     lines: dict[int, list[Contrast]] = {}
-    for one in _contrasts(rule, member, first):
+    for one in _contrasts(rule, member, first, context):
         lines.setdefault(one.place.line, []).append(one)
     for found in lines.values():
         here, there = ", ".join(one.here for one in found), ", ".join(one.there for one in found)
@@ -90,8 +91,8 @@ def _between(rule: Rule, member: Member, first: Member) -> Iterator[Finding]:
         yield finding(rule, found[0].place, message, related=(Related(found[0].other, f"{found[0].there} there"),))
 
 
-def _contrasts(rule: Rule, member: Member, first: Member) -> Iterator[Contrast]:
-    mine, others = _facts(member), _facts(first)
+def _contrasts(rule: Rule, member: Member, first: Member, context: LaunchContext) -> Iterator[Contrast]:
+    mine, others = _facts(member, context), _facts(first, context)
     for what, fact in mine.items():
         other = others.get(what)
         if other is not None and fact.value != other.value and not _is_itself(what, other):
@@ -106,16 +107,23 @@ def _is_itself(what: str, other: JobFact) -> bool:
     return what in ("address", "endpoint") and bool(_HERE.match(other.value))
 
 
-def _facts(member: Member) -> dict[str, JobFact]:
+def _facts(member: Member, context: LaunchContext) -> dict[str, JobFact]:
     """What a launch says that all nodes have to say alike."""
     values = [value for tells in _EQUAL if (value := member.told(tells))]
     found: dict[str, JobFact] = {
-        value.tells: JobFact(value.text, shown(value), value.place) for value in values if value.sure
+        value.tells: JobFact(value.text, shown(value), _place(value, member, context)) for value in values if value.sure
     }
     image = _image(member)
     if image is not None and image.sure:
         found["image"] = JobFact(image.text, f"image {image.text}", image.place)
     return found
+
+
+def _place(value: JobValue, member: Member, context: LaunchContext) -> Place:
+    """Where a value stands: that of a variable where it is set."""
+    if value.flag.startswith("-") or member.start is None:
+        return value.place
+    return place_given(value.flag, value.text, member.start, context)
 
 
 def _image(member: Member) -> JobValue | None:
