@@ -26,6 +26,8 @@ class JobValue(NamedTuple):
     sure: bool = True
     overrides: tuple[str, ...] = ()
     likely: bool = False
+    refuses: tuple[str, ...] = ()
+    """Flags that the command does not take beside this one."""
 
     @property
     def number(self) -> int | None:
@@ -64,8 +66,8 @@ def _value(row: JobFlag, flag: str, word: Text) -> JobValue | None:
         if match is None:
             return None
         text = match[1]
-    likely = word.known and not word.sure
-    return JobValue(row.tells, flag, text, word.written(), word.sure, tuple(row.overrides.split()), likely)
+    loses, refuses = tuple(row.overrides.split()), tuple(row.refuses.split())
+    return JobValue(row.tells, flag, text, word.written(), word.sure, loses, word.known and not word.sure, refuses)
 
 
 def told(values: Iterable[JobValue], tells: Tells) -> JobValue | None:

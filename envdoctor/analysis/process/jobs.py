@@ -34,6 +34,10 @@ _NODE = regex(
 """The part of a file's name that says which node it is for."""
 
 
+_OF_NODE = regex(r"(?:node|rank|host|machine|server|worker)[-_]?\d+", re.IGNORECASE)
+"""The same where nothing else can be meant: `run_7b.sh` is for a model, `node7.sh` for a node."""
+
+
 class Member(NamedTuple):
     """One launch of a job of several nodes: where, its node, what it plainly gives, names that it may give, and what
     its words tell of the job."""
@@ -62,6 +66,8 @@ class NodeJobs(NamedTuple):
 
     jobs: Sequence[Sequence[Member]] = ()
     doubled: Sequence[Sequence[Member]] = ()
+    roles: Sequence[Sequence[Member]] = ()
+    """Launches in the roles of one manifest, which number their nodes themselves."""
 
 
 def node_jobs(starts: Sequence[RankStart], files: Iterable[FileFacts], launchers: Launchers) -> NodeJobs:
@@ -80,7 +86,19 @@ def node_jobs(starts: Sequence[RankStart], files: Iterable[FileFacts], launchers
     return NodeJobs(
         [group for group in (*groups, *related) if len(group) > 1 and _distinct(group)],
         [group for one in alike.values() if _are_doubled(group := list(one.values()))],
+        list(_roles(starts)),
     )
+
+
+def _roles(starts: Sequence[RankStart]) -> Iterator[list[Member]]:
+    """The launches of one program in the roles of a manifest, one for each role."""
+    found: dict[Job, dict[str, Member]] = {}
+    for start in starts:
+        if start.root.role and start.program:
+            group = found.setdefault((start.root.path, start.root.group, start.program), {})
+            member = Member(start.place, len(group), start.given(), _unknown(start), start)
+            group.setdefault(start.root.role, member)
+    yield from (list(group.values()) for group in found.values() if len(group) > 1)
 
 
 def _distinct(group: Sequence[Member]) -> bool:
@@ -122,7 +140,7 @@ def _where(member: Member) -> str:
     if host is not None:
         return f"host {host.text}" if host.sure else ""
     path = _script(member.start) if member.start is not None else ""
-    return path if _NODE.search(path.rsplit("/", 1)[-1]) else ""
+    return path if _OF_NODE.search(path.rsplit("/", 1)[-1]) else ""
 
 
 def _script(start: RankStart) -> str:

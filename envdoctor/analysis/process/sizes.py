@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from envdoctor.analysis.process.interpreter.state import Starter
 from envdoctor.analysis.process.job_values import JobValue, told
 from envdoctor.analysis.process.results import RankStart
+from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launch.records import Tells
 from envdoctor.knowledge.launch.table import Launchers
+
+_DEVICE = regex(r"\d+|(?:GPU|MIG)-[\w/-]+")
 
 
 def rank_launchers(start: RankStart, launchers: Launchers) -> Iterator[Starter]:
@@ -79,11 +82,7 @@ def device_limits(start: RankStart) -> Iterator[tuple[int, JobValue]]:
 
 
 def device_list(text: str) -> tuple[str, ...]:
-    """The devices of a mask: up to one that is refused, none where one stands twice."""
-    found: list[str] = []
-    for part in text.split(","):
-        one = part.strip()
-        if not one or one.startswith("-"):
-            break
-        found.append(one)
-    return tuple(found) if len(set(found)) == len(found) else ()
+    """The devices of a mask, in numbers or names; none where one is refused, stands twice, or means something else."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    plain = all(_DEVICE.fullmatch(one) for one in found) and len(set(found)) == len(found)
+    return tuple(found) if plain else ()

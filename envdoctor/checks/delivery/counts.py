@@ -110,6 +110,10 @@ def _seen(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[tupl
     for name in _parameters(rule)["masks"]:
         if name in given and judged(name, context, given[name][1].path) is not None:
             yield (name, *given[name])
+    contained = start.root.kind == "container" or any(told(one.job, "image") for one in start.chain)
+    for name in _parameters(rule)["container_masks"] if contained else ():
+        if found := start.plain(name):
+            yield name, found[0], place_given(name, found[0], start, context)
 
 
 def _masks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
@@ -119,6 +123,7 @@ def _masks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Fin
         if any(word.partition("=")[0] in hosts for word in starter.words):
             continue
         for value in starter.job:
+            yield from _refused(rule, starter, value)
             for name in value.overrides:
                 yield from _overridden(rule, starter, value, name, starter.replaced.get(name, ()))
 
@@ -133,6 +138,14 @@ def _overridden(rule: Rule, starter: Starter, value: JobValue, name: str, slot: 
     message = f"{name}={one.text} is not used: {starter.name} takes devices {','.join(chosen)} ({shown(value)})"
     help_ = f"leave out {value.flag}, or {name}"
     yield finding(rule, one.origins[0].place, message, name, help=help_, related=_also(value))
+
+
+def _refused(rule: Rule, starter: Starter, value: JobValue) -> Iterator[Finding]:
+    """Two flags that choose devices, of which a launcher takes one."""
+    for other in starter.job:
+        if other.flag in value.refuses:
+            message = f"{starter.name} refuses {value.flag} together with {other.flag}"
+            yield finding(rule, value.place, message, help=f"leave out {other.flag}", related=_also(other))
 
 
 def _chosen(value: JobValue) -> tuple[str, ...]:

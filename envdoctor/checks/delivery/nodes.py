@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _EQUAL: tuple[Tells, ...] = ("nodes", "ranks", "ranks-per-node", "address", "port", "endpoint", "job")
 _HERE = regex(r"localhost|127\.0\.0\.1|0\.0\.0\.0|::1?")
 """How the first node may call itself."""
+_DISAGREE = "the ranks of one job disagree"
 _UNKNOWN = regex(r"[$`*{<]")
 _NUMBER = regex(r"\d+")
 _ONE_IMAGE = ("PyTorchJob", "PaddleJob", "JAXJob", "LeaderWorkerSet", "ElasticJob")
@@ -56,7 +57,8 @@ def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
 
 
 def _differing(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
-    for group in context.jobs.jobs:
+    roles = (group for group in context.jobs.roles if group[0].start and _is_of_one_job(group[0].start.root))
+    for group in (*context.jobs.jobs, *roles):
         if not _is_one_run(rule, group):
             continue
         first = min(group, key=lambda member: member.rank)
@@ -87,8 +89,14 @@ def _between(rule: Rule, member: Member, first: Member, context: LaunchContext) 
         lines.setdefault(one.place.line, []).append(one)
     for found in lines.values():
         here, there = ", ".join(one.here for one in found), ", ".join(one.there for one in found)
-        message = f"{here} here, {there} on node {first.rank}: the launches of one job disagree"
+        message = f"{here} here, {there} {_name(first)}: {_DISAGREE}"
         yield finding(rule, found[0].place, message, related=(Related(found[0].other, f"{found[0].there} there"),))
+
+
+def _name(member: Member) -> str:
+    """Which node a launch is for, or which role."""
+    role = member.start.root.role if member.start is not None else ""
+    return f"for {role}" if role else f"on node {member.rank}"
 
 
 def _contrasts(rule: Rule, member: Member, first: Member, context: LaunchContext) -> Iterator[Contrast]:
@@ -136,7 +144,7 @@ def _image_of_root(member: Member) -> JobValue | None:
     root = member.start.root if member.start is not None else None
     if root is None or not root.image or root.role or _UNKNOWN.search(root.image):
         return None
-    return JobValue("image", "", root.image, _line(root))
+    return JobValue("image", "", root.image, member.place)
 
 
 def _differing_arguments(rule: Rule, member: Member, first: Member) -> Iterator[tuple[str, str]]:
@@ -163,6 +171,8 @@ def _said(flag: str, arguments: Mapping[str, str]) -> str:
 def _doubled(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """One number for two nodes."""
     for group in context.jobs.doubled:
+        if not _is_one_run(rule, group):
+            continue
         seen: dict[int, JobValue] = {}
         for member in group:
             rank = member.told("node-rank")
@@ -178,15 +188,25 @@ def _images_of_roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     first: dict[tuple[str, str], Root] = {}
     starts = (start.root for start in context.walked.starts if start.root.path == context.path)
     for root in (*starts, *(ended.root for ended in context.ended)):
-        if root.group.split(" ")[0] not in _ONE_IMAGE or not root.image or _UNKNOWN.search(root.image):
+        if not _is_of_one_job(root) or not root.image or _UNKNOWN.search(root.image):
             continue
         other = first.setdefault((root.group, root.name.partition("/")[2]), root)
         if other.role != root.role and other.image != root.image:
-            message = (
-                f"image {root.image} for {root.role}, {other.image} for {other.role}: the ranks of one job disagree"
-            )
-            yield finding(rule, _line(root), message, related=(Related(_line(other), f"{other.image} there"),))
+            message = f"image {root.image} for {root.role}, {other.image} for {other.role}: {_DISAGREE}"
+            related = (Related(_image_place(other, context), f"{other.image} there"),)
+            yield finding(rule, _image_place(root, context), message, related=related)
 
 
-def _line(root: Root) -> Place:
-    return Place(root.path, root.line, 1, root.line, 1)
+def _is_of_one_job(root: Root) -> bool:
+    return root.group.split(" ")[0] in _ONE_IMAGE
+
+
+def _image_place(root: Root, context: LaunchContext) -> Place:
+    """Where a manifest names the image of a container: the nearest line above what the container runs, or below."""
+    facts = context.files.get(root.path)
+    places = [
+        part.place for part in (facts.components if facts is not None else ())
+        if part.name == "image" and part.detail == root.name and part.version == root.image
+    ]  # fmt: skip
+    fallback = Place(root.path, root.line, 1, root.line, 1)
+    return min(places, key=lambda place: abs(place.line - root.line), default=fallback)

@@ -78,6 +78,7 @@ class JobFlag:
         default="",
         metadata=key(REGEX, "where more stands in the value: a regular expression whose group is what is told"),
     )
+    refuses: str = field(default="", metadata=key(TEXT, "flags that the command does not take beside these"))
     overrides: str = field(
         default="", metadata=key(TEXT, "variables that choose devices too and that lose against this flag")
     )

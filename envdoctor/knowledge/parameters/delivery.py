@@ -23,6 +23,8 @@ class Inconsistent(Common):
     """Variables that may differ from node to node."""
     masks: Texts
     """Variables that choose the devices that ranks see."""
+    container_masks: Texts
+    """Variables that choose the devices that a container gets."""
     no_devices: Regex
     """Words of a launch whose ranks compute without devices, or share them on purpose."""
     program_arguments: list[ProgramArgument]
