@@ -228,6 +228,7 @@ def launcher_lines(file: LauncherFile) -> list[str]:
         lines += [example.line, f"#   {'; '.join(read)}{note}"]
     lines += ["```", ""]
     lines += [f"- {line}" for edge in file.edges for line in edge_lines(edge)]
+    lines += [f"- {line}" for line in dict.fromkeys(job_line(row) for row in file.commands) if line]
     return [*lines, *[f"- {note}" for note in file.notes], f"- Evidence: {'; '.join(file.evidence)}"]
 
 
@@ -240,6 +241,12 @@ STEP_TEXT = {
     "unknown": "cannot be told: {0}",
 }  # fmt: skip
 """What a step of an edge says, by its verb."""
+
+
+def job_line(row: LauncherCommand) -> str:
+    """What the flags of a command tell of the job."""
+    told = [f"{flag.tells} by {code(flag.flags.split()) or f'operand {flag.operand}'}" for flag in row.job]
+    return f"tells of the job: {'; '.join(told)}" if told else ""
 
 
 def edge_lines(edge: LaunchEdge) -> list[str]:
