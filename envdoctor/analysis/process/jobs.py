@@ -17,7 +17,7 @@ from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import FileFacts, Place
 from envdoctor.core.numbers import number, whole
 from envdoctor.core.regexes import regex
-from envdoctor.knowledge.launch.records import Tells
+from envdoctor.knowledge.launch.records import LauncherCommand, Tells
 from envdoctor.knowledge.launchers import Launchers
 
 MEETING: tuple[Tells, ...] = ("nodes", "address", "port", "endpoint", "job")
@@ -47,6 +47,8 @@ class Member(NamedTuple):
     given: Given
     unknown: frozenset[str]
     start: RankStart | None = None
+    devices: int | None = None
+    """How many devices the node of a cluster offers."""
 
     def told(self, tells: Tells) -> JobValue | None:
         """What the launch tells of its job, by its words or by a variable that it exports."""
@@ -66,6 +68,8 @@ class NodeJobs(NamedTuple):
 
     jobs: Sequence[Sequence[Member]] = ()
     doubled: Sequence[Sequence[Member]] = ()
+    clusters: Sequence[Sequence[Member]] = ()
+    """The nodes of clusters, of a folder together."""
     roles: Sequence[Sequence[Member]] = ()
     """Launches in the roles of one manifest, which number their nodes themselves."""
 
@@ -79,13 +83,16 @@ def node_jobs(starts: Sequence[RankStart], files: Iterable[FileFacts], launchers
             one = (member.place, start.callers, member.rank)
             exact.setdefault(key, {}).setdefault(one, member)
             alike.setdefault((_family(start), start.program), {}).setdefault(one, member)
+    clusters: dict[Job, list[Member]] = {}
     for key, member in _clusters(files, launchers):
         exact.setdefault(key, {}).setdefault(member.place, member)
+        clusters.setdefault(key, []).append(member)
     groups = [list(group.values()) for group in exact.values()]
     related = [group for one in alike.values() if _meet(group := list(one.values())) and group not in groups]
     return NodeJobs(
         [group for group in (*groups, *related) if len(group) > 1 and _distinct(group)],
         [group for one in alike.values() if _are_doubled(group := list(one.values()))],
+        list(clusters.values()),
         list(_roles(starts)),
     )
 
@@ -140,7 +147,7 @@ def _where(member: Member) -> str:
     if host is not None:
         return f"host {host.text}" if host.sure else ""
     path = _script(member.start) if member.start is not None else ""
-    return path if _OF_NODE.search(path.rsplit("/", 1)[-1]) else ""
+    return path if _OF_NODE.search(path) else ""
 
 
 def _script(start: RankStart) -> str:
@@ -151,7 +158,7 @@ def _script(start: RankStart) -> str:
 def _family(start: RankStart) -> str:
     """The script of a launch without the part of its name that says which node it is for."""
     home, _, name = _script(start).rpartition("/")
-    return f"{home}/{_NODE.sub('#', name)}"
+    return f"{_OF_NODE.sub('#', home)}/{_NODE.sub('#', name)}"
 
 
 def _told(start: RankStart) -> list[JobValue]:
@@ -195,7 +202,10 @@ def _clusters(files: Iterable[FileFacts], launchers: Launchers) -> Iterator[tupl
     """Head and workers of one cluster: each `ray start` with what its script has exported before it."""
     for facts in files:
         for launch in facts.launches if facts.kind == "shell" else ():
-            if not launchers.begins_cluster(launch.launcher) or _without_ranks(launch.words):
+            if not launchers.begins_cluster(launch.launcher):
+                continue
+            devices = _devices(launch.words, launchers.command_of(launch.launcher))
+            if devices == 0:
                 continue  # a head without GPUs schedules and runs no rank
             given = {
                 s.name: (s.value.text, s.name_place or s.place) for s in facts.settings
@@ -204,8 +214,17 @@ def _clusters(files: Iterable[FileFacts], launchers: Launchers) -> Iterator[tupl
             }  # fmt: skip
             unknown = frozenset(s.name for s in facts.settings) - frozenset(given)
             rank = 0 if "--head" in launch.words else 1
-            yield (folder(facts.path), launch.launcher, "", ""), Member(launch.place, rank, given, unknown)
+            yield (
+                (folder(facts.path), launch.launcher, "", ""),
+                Member(launch.place, rank, given, unknown, None, devices),
+            )
 
 
-def _without_ranks(words: Sequence[str]) -> bool:
-    return "--num-gpus=0" in words or "--num-gpus 0" in " ".join(words)
+def _devices(words: Sequence[str], row: LauncherCommand | None) -> int | None:
+    """How many devices a node offers, where its command says so."""
+    telling = [job.flags.split() for job in (row.job if row is not None else ()) if job.tells == "devices"]
+    for at, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if any(flag in flags for flags in telling):
+            return whole(value if equals else "".join(words[at + 1 : at + 2]))
+    return None

@@ -41,6 +41,8 @@ def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
         yield from _nodes(rule, start, context)
         yield from _all_ranks(rule, start, context)
         yield from _masks(rule, start, context)
+        yield from _launchers_on_node(rule, start, context)
+    yield from _clusters(rule, context)
 
 
 def _parameters(rule: Rule) -> Inconsistent:
@@ -114,6 +116,32 @@ def _seen(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[tupl
     for name in _parameters(rule)["container_masks"] if contained else ():
         if found := start.plain(name):
             yield name, found[0], place_given(name, found[0], start, context)
+
+
+def _launchers_on_node(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """Several launchers on a node, each of which starts all ranks of it: `srun --ntasks-per-node=8 torchrun ...`."""
+    starters = list(rank_launchers(start, context.launchers))
+    if len(starters) < 2:
+        return
+    ranks, outer = told(starters[0].job, "ranks-per-node"), told(starters[1].job, "ranks-per-node")
+    if outer is None and not told(starters[1].job, "ranks") and context.launchers.batch_of(starters[1].name):
+        outer = allocated(start, "ranks-per-node")
+    if ranks is None or outer is None or (ranks.number or 0) < 2 or (outer.number or 0) < 2:
+        return
+    launchers = counted(outer.number or 0, starters[0].name)
+    message = f"{launchers} on each node ({shown(outer)}), each of which starts {ranks.number} ranks ({shown(ranks)})"
+    yield finding(rule, ranks.place, message, help=f"start one {starters[0].name} on a node", related=_also(outer))
+
+
+def _clusters(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """More devices than a mask leaves: `CUDA_VISIBLE_DEVICES=0,1 ray start --num-gpus=4` is refused."""
+    for member in (one for group in context.jobs.clusters for one in group if one.place.path == context.path):
+        for name in _parameters(rule)["masks"]:
+            text, place = member.given.get(name, ("", member.place))
+            count = len(device_list(text))
+            if member.devices is not None and 0 < count < member.devices:
+                message = f"{name}={text} leaves {counted(count, 'device')} for a node that offers {member.devices}"
+                yield finding(rule, place, message, name, help=_FEWER, related=(Related(member.place, "started here"),))
 
 
 def _masks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
