@@ -254,3 +254,83 @@ def test_services_that_are_nodes(tmp_path: Path) -> None:
     root = write(tmp_path, {"docker-compose.yml": "services:\n" + "".join(services)})
     (found,) = findings(root, RULE)
     assert found.message.startswith("image a:1 here, image a:0 on node 0")
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "found"),
+    [
+        ("--ntasks-per-node=8", "srun torchrun --nproc_per_node=8 train.py", True),
+        ("--ntasks-per-node=8", "srun --ntasks-per-node=1 torchrun --nproc_per_node=8 train.py", False),
+        ("--ntasks-per-node=8", "srun -N 1 -n 1 torchrun --nproc_per_node=8 train.py", False),
+        ("--ntasks-per-node=8", "srun torchrun --nproc_per_node=1 train.py", False),
+        ("--ntasks-per-node=8", "torchrun --nproc_per_node=8 train.py", False),
+        ("--ntasks-per-node=1", "srun torchrun --nproc_per_node=8 train.py", False),
+        ("--nodes=1", "mpirun -npernode 8 torchrun --nproc_per_node=8 train.py", True),
+    ],
+)
+def test_launchers_on_one_node(tmp_path: Path, head: str, line: str, found: bool) -> None:
+    script = f"#!/bin/bash\n#SBATCH {head}\nexport NCCL_DEBUG=WARN\n{line}\n"
+    assert bool(said(write(tmp_path, {"job.sh": script}), RULE)) == found
+
+
+@pytest.mark.parametrize(("count", "found"), [("4", True), ("2", False), ("$N", False)])
+def test_a_node_of_a_cluster_offers_no_more_than_it_sees(tmp_path: Path, count: str, found: bool) -> None:
+    script = f"export {MASK}=0,1\nray start --head --num-gpus={count}\n"
+    assert said(write(tmp_path, {"head.sh": script}), RULE) == ([("head.sh", 1, MASK)] if found else [])
+
+
+def test_folders_that_are_named_after_nodes(tmp_path: Path) -> None:
+    root = write(tmp_path, {"node0/run.sh": node(0), "node1/run.sh": node(1, port=29501)})
+    assert said(root, RULE) == [("node1/run.sh", 1, None)]
+    root = write(tmp_path, {"exp0/run.sh": node(0), "exp1/run.sh": node(0), "node1/run.sh": ""})
+    assert said(root, RULE) == []
+
+
+def test_nodes_that_nobody_starts(tmp_path: Path) -> None:
+    lines = [f"ssh n{rank} '{node(rank, nodes=4).strip()}' &\n" for rank in range(4)]
+    assert said(write(tmp_path, {"run.sh": "".join(lines[:2])}), RULE) == [("run.sh", 2, None)]
+    assert said(write(tmp_path, {"run.sh": "".join(lines)}), RULE) == []
+    unknown = "".join(lines[:2]).replace("ssh n", "ssh $h")
+    assert said(write(tmp_path, {"run.sh": unknown}), RULE) == []
+
+
+REPLICAS = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: t}}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: trainer:{first}
+              command: [torchrun, --nnodes={nodes}, --nproc_per_node=8, train.py, --lr, "{lr}"]
+              resources:
+                limits: {{nvidia.com/gpu: {gpus}}}
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: trainer:2
+              command: [torchrun, --nnodes={nodes}, --nproc_per_node=8, train.py, --lr, "1"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        ({}, []),
+        ({"first": "1"}, [22]),
+        ({"nodes": "2"}, [13, 23]),
+        ({"nodes": "$N"}, []),
+        ({"gpus": "4"}, [13]),
+        ({"lr": "2"}, [23]),
+    ],
+)
+def test_roles_of_a_manifest(tmp_path: Path, change: dict[str, str], lines: list[int]) -> None:
+    text = REPLICAS.format(**{"first": "2", "nodes": "4", "gpus": "8", "lr": "1", **change})
+    assert [line for _, line, _ in said(write(tmp_path, {"job.yaml": text}), RULE)] == lines

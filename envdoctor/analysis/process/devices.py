@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from envdoctor.analysis.process.beginnings.outline import Outline, OutlineNode, scalar
 from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import Place
+from envdoctor.core.numbers import whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launch.records import Tells
 
@@ -41,18 +42,34 @@ def reserved(outline: Outline, service: int, path: str) -> tuple[JobValue, ...]:
 
 
 def replicas(outline: Outline, document: int, path: str) -> tuple[JobValue, ...]:
-    """The nodes of a job: the replicas of all of its roles, where each runs ranks."""
+    """The nodes of a job by the replicas of its roles, where each runs ranks; the ranks that MPI has room for."""
     if outline.find(document, "spec", "elasticPolicy") >= 0:
         return ()  # their number changes
     at = outline.find(document, "spec", "pytorchReplicaSpecs")
-    counts = []
-    for node in outline.keys(at).values() if at >= 0 else ():
-        keys = outline.keys(outline.nodes.index(node))
-        text = scalar(keys["replicas"].value) if "replicas" in keys else "1"
-        if not text.isdigit():
-            return ()
-        counts.append(int(text))
-    return (_value("nodes", "replicas", str(sum(counts)), outline.nodes[at], path),) if counts else ()
+    if at >= 0:
+        counts = [_replicas(outline, outline.nodes.index(node)) for node in outline.keys(at).values()]
+        return (
+            ()
+            if None in counts
+            else (_value("nodes", "replicas", str(sum(filter(None, counts))), outline.nodes[at], path),)
+        )
+    return _slots(outline, document, path)
+
+
+def _replicas(outline: Outline, role: int) -> int | None:
+    keys = outline.keys(role)
+    return whole(scalar(keys["replicas"].value)) if "replicas" in keys else 1
+
+
+def _slots(outline: Outline, document: int, path: str) -> tuple[JobValue, ...]:
+    """`slotsPerWorker` of an MPIJob for each of its workers."""
+    at = outline.find(document, "spec", "slotsPerWorker")
+    worker = outline.find(document, "spec", "mpiReplicaSpecs", "Worker")
+    workers = _replicas(outline, worker) if worker >= 0 else None
+    each = whole(scalar(outline.nodes[at].value)) if at >= 0 else None
+    if not workers or not each:
+        return ()
+    return (_value("ranks", "slotsPerWorker x replicas", str(workers * each), outline.nodes[at], path),)
 
 
 def _below(outline: Outline, top: int) -> Iterator[OutlineNode]:

@@ -227,7 +227,21 @@ def _all_ranks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator
             continue
         message = f"{shown(ranks)} are all ranks of {counted(nodes.number, 'node')}, which cannot have equally many"
         yield finding(rule, ranks.place, message, help="give the number of ranks of all nodes", related=_also(nodes))
+    yield from _slots(rule, start, context)
     yield from _world_size(rule, start, context)
+
+
+def _slots(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
+    """More ranks than an MPIJob has room for."""
+    room = told(start.job, "ranks") if start.root.group.startswith("MPIJob") else None
+    for starter in rank_launchers(start, context.launchers):
+        ranks = told(starter.job, "ranks")
+        if ranks is None or room is None or not room.number or (ranks.number or 0) <= room.number:
+            continue
+        message = f"{shown(ranks)} in a job that has room for {room.number} ({shown(room)})"
+        yield finding(
+            rule, ranks.place, message, help="give each worker as many slots as it has GPUs", related=_also(room)
+        )
 
 
 def _world_size(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.difference import options
 from envdoctor.analysis.process.job_values import JobValue, told
 from envdoctor.analysis.process.jobs import Member
+from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import place_given
 from envdoctor.checks.delivery.counts import shown
@@ -52,7 +53,8 @@ class Contrast(NamedTuple):
 
 def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """What the launches of one job say differently, each at the launch that is not of the first node."""
-    found = (*_differing(rule, context), *_doubled(rule, context), *_images_of_roles(rule, context))
+    groups = (*_differing(rule, context), *_doubled(rule, context), *_incomplete(rule, context))
+    found = (*groups, *_images_of_roles(rule, context))
     return (one for one in found if one.place.path == context.path)
 
 
@@ -181,6 +183,28 @@ def _doubled(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
                 continue
             message = f"{shown(rank)} is given to two nodes of one job"
             yield finding(rule, rank.place, message, related=(Related(other.place, f"{shown(other)} there too"),))
+
+
+def _incomplete(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """A script that starts some nodes of a job on their hosts, and not all of them."""
+    for group in context.jobs.jobs:
+        nodes = [member.told("nodes") for member in group]
+        hosts = [member.start is not None and _on_host(member.start) for member in group]
+        numbers = {value.number if value is not None else None for value in nodes}
+        count = numbers.pop() if len(numbers) == 1 else None
+        starts_some = {member.rank for member in group} == set(range(len(group))) and hosts.count(False) <= 1
+        if not count or count <= len(group) or not starts_some or len({m.place.path for m in group}) > 1:
+            continue
+        value = nodes[-1]
+        if value is not None:
+            message = f"{shown(value)}, and {len(group)} nodes are started here: the job waits for the others"
+            yield finding(rule, value.place, message, confidence="medium")
+
+
+def _on_host(start: RankStart) -> bool:
+    """Whether a launch plainly runs on a host that is named."""
+    host = next((value for one in start.chain if (value := told(one.job, "host"))), None)
+    return host is not None and host.sure
 
 
 def _images_of_roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
