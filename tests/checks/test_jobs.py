@@ -334,3 +334,29 @@ spec:
 def test_roles_of_a_manifest(tmp_path: Path, change: dict[str, str], lines: list[int]) -> None:
     text = REPLICAS.format(**{"first": "2", "nodes": "4", "gpus": "8", "lr": "1", **change})
     assert [line for _, line, _ in said(write(tmp_path, {"job.yaml": text}), RULE)] == lines
+
+
+CONFIG = "distributed_type: 'MULTI_GPU'\nmachine_rank: {}\nnum_machines: 2\nmain_process_ip: h\nnum_processes: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "config", "found"),
+    [
+        ("", CONFIG.format(0, 8), True),
+        ("", CONFIG.format(0, 4), False),
+        ("--num_processes 4 ", CONFIG.format(0, 8), False),
+        ("", CONFIG.format(0, 8) + "use_cpu: true\n", False),
+        ("", CONFIG.format(0, "{{ count }}"), False),
+    ],
+)
+def test_numbers_in_a_file_of_settings(tmp_path: Path, flags: str, config: str, found: bool) -> None:
+    script = f"export {MASK}=0,1\naccelerate launch {flags}--config_file c.yaml train.py\n"
+    root = write(tmp_path, {"run.sh": script, "c.yaml": config})
+    assert said(root, RULE) == ([("run.sh", 1, MASK)] if found else [])
+
+
+def test_files_of_settings_of_two_nodes(tmp_path: Path) -> None:
+    files = {f"node{rank}.sh": f"accelerate launch --config_file {rank}.yaml train.py\n" for rank in (0, 1)}
+    configs = {"0.yaml": CONFIG.format(0, 16), "1.yaml": CONFIG.format(1, 8)}
+    assert said(write(tmp_path, {**files, **configs}), RULE) == [("node1.sh", 1, None)]
+    assert said(write(tmp_path, {"1.yaml": CONFIG.format(1, 16)}), RULE) == []

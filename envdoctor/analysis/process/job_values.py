@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -10,7 +11,9 @@ from envdoctor.core.facts import Place
 from envdoctor.core.numbers import whole
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.launch.find import Invocation
-from envdoctor.knowledge.launch.records import JobFlag, Tells
+from envdoctor.knowledge.launch.records import JobFlag, LauncherCommand, Tells
+
+_SETTING = regex(r"^(\w+):[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s#]+)[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
 
 class JobValue(NamedTuple):
@@ -68,6 +71,17 @@ def _value(row: JobFlag, flag: str, word: Text) -> JobValue | None:
         text = match[1]
     loses, refuses = tuple(row.overrides.split()), tuple(row.refuses.split())
     return JobValue(row.tells, flag, text, word.written(), word.sure, loses, word.known and not word.sure, refuses)
+
+
+def values_in(row: LauncherCommand, text: str, place: Place, known: Iterable[JobValue]) -> Iterator[JobValue]:
+    """What a file of settings tells of a job, but for what flags tell; `place` is where the file is named."""
+    settings = dict(_SETTING.findall(text))
+    said = {value.tells for value in known}
+    for job in row.job:
+        found = settings.get(job.setting, "").strip("\"'") if job.setting else ""
+        if found and job.tells not in said and (not job.value or regex(job.value).fullmatch(found)):
+            loses = tuple(job.overrides.split())
+            yield JobValue(job.tells, job.setting, found, place, overrides=loses)
 
 
 def told(values: Iterable[JobValue], tells: Tells) -> JobValue | None:

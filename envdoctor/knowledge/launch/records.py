@@ -74,6 +74,9 @@ class JobFlag:
     tells: Tells = field(metadata=key(choice(get_args(Tells)), "what is told"))
     flags: str = field(default="", metadata=key(TEXT, "the flags, blank between them"))
     operand: int = field(default=0, metadata=key(NUMBER, "in place of flags: the operand that tells it, from 1"))
+    setting: str = field(
+        default="", metadata=key(TEXT, "the key in the file of `job_file` that tells it where no flag does")
+    )
     value: str = field(
         default="",
         metadata=key(REGEX, "where more stands in the value: a regular expression whose group is what is told"),
@@ -159,6 +162,9 @@ class LauncherCommand:
     job: tuple[JobFlag, ...] = field(
         default=(),
         metadata=key(tables(JobFlag), "flags that tell of the job: its nodes, ranks, devices, where it meets"),
+    )
+    job_file: str = field(
+        default="", metadata=key(TEXT, "flags whose value is a YAML file with what `setting` of `job` names")
     )
     state: str = field(
         default="", metadata=key(TEXT, "a daemon that gets the variables, for what it starts later (`tmux setenv`)")
