@@ -360,3 +360,20 @@ def test_files_of_settings_of_two_nodes(tmp_path: Path) -> None:
     configs = {"0.yaml": CONFIG.format(0, 16), "1.yaml": CONFIG.format(1, 8)}
     assert said(write(tmp_path, {**files, **configs}), RULE) == [("node1.sh", 1, None)]
     assert said(write(tmp_path, {"1.yaml": CONFIG.format(1, 16)}), RULE) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        (f"os.environ['{MASK}'] = '0,1'\n", [2]),
+        (f"os.environ['{MASK}'] = '0,1,2,3'\n", []),
+        (f"os.environ['{MASK}'] = os.environ['LOCAL_RANK']\n", []),
+        (f"if debug:\n    os.environ['{MASK}'] = '0'\n", []),
+        (f"def single():\n    os.environ['{MASK}'] = '0'\n", []),
+        (f"os.environ.setdefault('{MASK}', '0')\n", []),
+    ],
+)
+def test_a_mask_that_the_program_sets(tmp_path: Path, code: str, lines: list[int]) -> None:
+    files = {"train.py": f"import os\n{code}import torch\ntorch.distributed.init_process_group('nccl')\n",
+             "run.sh": f"export {MASK}=0\ntorchrun --nproc_per_node=4 train.py\n"}  # fmt: skip
+    assert said(write(tmp_path, files), RULE) == [("train.py", line, MASK) for line in lines]

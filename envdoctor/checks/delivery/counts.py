@@ -19,9 +19,9 @@ from envdoctor.analysis.process.sizes import (
     ranks_on_node,
 )
 from envdoctor.checks.context import LaunchContext
-from envdoctor.checks.delivery.common import judged, place_given
-from envdoctor.checks.findings import finding
-from envdoctor.core.facts import Place
+from envdoctor.checks.delivery.common import judged, place_given, sets_itself
+from envdoctor.checks.findings import finding, place_of
+from envdoctor.core.facts import Place, Scope
 from envdoctor.core.findings import Finding, Related
 from envdoctor.core.numbers import counted, whole
 from envdoctor.knowledge.launch.records import Tells
@@ -110,7 +110,9 @@ def _seen(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[tupl
     """The masks that plainly reach the ranks."""
     given = start.given()
     for name in _parameters(rule)["masks"]:
-        if name in given and judged(name, context, given[name][1].path) is not None:
+        if sets_itself(name, start, context):
+            yield from _own_mask(name, start, context)
+        elif name in given and judged(name, context, given[name][1].path) is not None:
             yield (name, *given[name])
     contained = start.root.kind == "container" or any(told(one.job, "image") for one in start.chain)
     for name in _parameters(rule)["container_masks"] if contained else ():
@@ -142,6 +144,16 @@ def _clusters(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
             if member.devices is not None and 0 < count < member.devices:
                 message = f"{name}={text} leaves {counted(count, 'device')} for a node that offers {member.devices}"
                 yield finding(rule, place, message, name, help=_FEWER, related=(Related(member.place, "started here"),))
+
+
+def _own_mask(name: str, start: RankStart, context: LaunchContext) -> Iterator[tuple[str, str, Place]]:
+    """A mask that the program itself gives all of its ranks, whatever the launch gave."""
+    facts = context.files.get(start.path)
+    own = [s for s in (facts.settings if facts is not None else ()) if s.name == name and s.op != "pass"]
+    for one in own if len(own) == 1 else ():
+        always = not one.branch and not one.guarded and one.scope == Scope()
+        if always and one.op == "set" and one.channel == "python-environ" and one.value.kind == "literal":
+            yield name, one.value.text, place_of(one)
 
 
 def _masks(rule: Rule, start: RankStart, context: LaunchContext) -> Iterator[Finding]:
