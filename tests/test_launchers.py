@@ -177,6 +177,19 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
+def test_flags_that_tell_of_the_job_take_a_value() -> None:
+    """Else what they tell is not read."""
+    launchers = load_launchers()
+    lacking = [
+        (name, flag)
+        for name, row in launchers.by_name.items()
+        for job in row.job
+        for flag in job.flags.split()
+        if not (row.takes_value(flag) or row.option(flag))
+    ]
+    assert lacking == []
+
+
 def test_a_new_launcher_is_one_file(tmp_path: Path) -> None:
     text = (
         f'title = "My launcher"\n{NEEDED}[[command]]\nprograms = "mylaunch"\nvalued = "-n"\nranks = true\n'

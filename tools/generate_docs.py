@@ -17,6 +17,7 @@ from envdoctor.knowledge.catalog.load import load_catalog
 from envdoctor.knowledge.claims import TOPICS, Claim, Claims, load_claims
 from envdoctor.knowledge.launchers import (
     EdgeStep,
+    JobFlag,
     LaunchEdge,
     LauncherCommand,
     LauncherFile,
@@ -188,6 +189,7 @@ def _span(title: str, since: str | None, until: str | None) -> str:
 LAUNCHER_TABLES = (
     ("The file", LauncherFile), ("`[[command]]`: how words are read", LauncherCommand),
     ("`options` of a `[[command]]`: flags that carry variables", LauncherOption),
+    ("`job` of a `[[command]]`: flags that tell of the job", JobFlag),
     ("`[[edge]]`: what happens to variables on the way", LaunchEdge),
     ("`steps` of an `[[edge]]`: one verb each, and conditions", EdgeStep),
     ("`[[example]]`: a command line and what is made of it", Line),
@@ -226,6 +228,7 @@ def launcher_lines(file: LauncherFile) -> list[str]:
         lines += [example.line, f"#   {'; '.join(read)}{note}"]
     lines += ["```", ""]
     lines += [f"- {line}" for edge in file.edges for line in edge_lines(edge)]
+    lines += [f"- {line}" for line in dict.fromkeys(job_line(row) for row in file.commands) if line]
     return [*lines, *[f"- {note}" for note in file.notes], f"- Evidence: {'; '.join(file.evidence)}"]
 
 
@@ -238,6 +241,12 @@ STEP_TEXT = {
     "unknown": "cannot be told: {0}",
 }  # fmt: skip
 """What a step of an edge says, by its verb."""
+
+
+def job_line(row: LauncherCommand) -> str:
+    """What the flags of a command tell of the job."""
+    told = [f"{flag.tells} by {code(flag.flags.split()) or f'operand {flag.operand}'}" for flag in row.job]
+    return f"tells of the job: {'; '.join(told)}" if told else ""
 
 
 def edge_lines(edge: LaunchEdge) -> list[str]:

@@ -11,7 +11,7 @@ from envdoctor.core.records import dataclass
 from envdoctor.core.target import Target
 
 if TYPE_CHECKING:
-    from envdoctor.analysis.process.jobs import Member
+    from envdoctor.analysis.process.jobs import NodeJobs
     from envdoctor.analysis.process.journeys import Journey
     from envdoctor.analysis.process.results import EndedRoot, LateValue, Mistaken, RankStart, Replaced, Walked
     from envdoctor.analysis.python.program import Step
@@ -105,7 +105,7 @@ class LaunchContexts:
         self.ended = _by_path(walked.ended, lambda one: one.root.path)
 
     @cached_property
-    def jobs(self) -> list[list[Member]]:
+    def jobs(self) -> NodeJobs:
         """The jobs of which several nodes are started."""
         from envdoctor.analysis.process.jobs import node_jobs
 
@@ -196,7 +196,7 @@ class LaunchContext(_WithShared):
         return self._all.ended.get(self.path, ())
 
     @property
-    def jobs(self) -> Sequence[Sequence[Member]]:
+    def jobs(self) -> NodeJobs:
         """The jobs of the project of which several nodes are started."""
         return self._all.jobs
 

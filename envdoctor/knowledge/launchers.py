@@ -18,6 +18,7 @@ from envdoctor.knowledge.launch.edges import EdgeStep, LaunchEdge, check_step
 from envdoctor.knowledge.launch.records import (
     Form,
     Inner,
+    JobFlag,
     LauncherCommand,
     LauncherExample,
     LauncherFile,
@@ -28,7 +29,7 @@ from envdoctor.knowledge.launch.words import POSITIONAL
 from envdoctor.knowledge.toml_records import NAMES, TableError, check, values_of
 
 __all__ = [
-    "EdgeStep", "Form", "Inner", "LaunchEdge", "LauncherCommand", "LauncherError", "LauncherExample",
+    "EdgeStep", "Form", "Inner", "JobFlag", "LaunchEdge", "LauncherCommand", "LauncherError", "LauncherExample",
     "LauncherFile", "LauncherOption", "Launchers", "build", "launchers_from", "load_files", "load_launchers",
 ]  # fmt: skip
 

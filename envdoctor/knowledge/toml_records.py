@@ -5,6 +5,7 @@ A key has the name of its field, unless `key` gives another one. A field without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -54,6 +55,7 @@ FLAGS = ValueKind("words, blank between them", str, lambda text: frozenset(text.
 NAMES = ValueKind("names, comma between them", str, lambda text: frozenset(names_in(text)))
 TEXTS = ValueKind("a list of texts", list, tuple)
 SOME_TEXTS = ValueKind("a list of texts, not empty", list, tuple, full=True)
+REGEX = ValueKind("a regular expression with a group", str)
 TABLE_OF_TEXTS = ValueKind("a table of texts", dict)
 
 
@@ -110,6 +112,8 @@ def _check_value(value: Any, kind: ValueKind, where: str) -> None:
         raise TableError(f"{where}: unexpected {type(value).__name__}, expected {kind.shape}")
     if kind.words and value not in kind.words:
         raise TableError(f"{where}: {value!r} is not one of {', '.join(kind.words)}{suggestion(value, kind.words)}")
+    if kind is REGEX:
+        _check_group(value, where)
     if kind.full and not value:
         raise TableError(f"{where}: expected {kind.shape}")
     if kind.record is not None:
@@ -117,6 +121,16 @@ def _check_value(value: Any, kind: ValueKind, where: str) -> None:
             check(row, kind.record, f"{where} {index}")
     elif kind.written in (list, dict):
         _check_texts(value.values() if kind.written is dict else value, f"{where}: expected {kind.shape}")
+
+
+def _check_group(text: str, where: str) -> None:
+    """A regular expression that can be used and has one group."""
+    try:
+        groups = re.compile(text).groups
+    except re.error as error:
+        raise TableError(f"{where}: {error}") from error
+    if text and groups != 1:
+        raise TableError(f"{where}: expected {REGEX.shape}, found {groups} groups")
 
 
 def _is_written_so(value: object, kind: ValueKind) -> bool:

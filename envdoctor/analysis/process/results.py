@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter.slots import Alternative, Guard, Lost, Slot, ValueOrigin, compatible
 from envdoctor.analysis.process.interpreter.state import Starter
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import FileFacts, Place
 
 
@@ -37,6 +38,10 @@ class RankStart(NamedTuple):
     number: int = 0
     open: bool = False
     """Something unknown ran before: a name that is not in `visible` may be there all the same."""
+    job: tuple[JobValue, ...] = ()
+    """What the directives in the head of the job's script say of it, or the manifest of a container."""
+    unsure: frozenset[int] = frozenset()
+    """The arguments, by their number from 0, that somebody outside decides."""
 
     def slot(self, name: str) -> Slot:
         """What a name may hold here; nothing where nothing bound it."""
@@ -49,6 +54,13 @@ class RankStart(NamedTuple):
         if len(slot) != 1 or slot[0].kind != "literal" or slot[0].exported != "yes":
             return None
         return slot[0].text
+
+    def plain(self, name: str) -> tuple[str, Place] | None:
+        """What a launch plainly gives for any name, and where; of names that the catalogue lacks, at the launch."""
+        one = self.alternative(name)
+        if one is None or one.kind != "literal" or one.exported != "yes" or one.likely:
+            return None
+        return self.given().get(name) if one.origins else (one.text, self.place)
 
     def alternative(self, name: str) -> Alternative | None:
         """The one alternative of a name, if it has but one."""

@@ -8,7 +8,7 @@ from envdoctor.analysis.process.interpreter.slots import ValueOrigin
 from envdoctor.analysis.process.journeys import Journey
 from envdoctor.analysis.process.results import RankStart
 from envdoctor.checks.context import LaunchContext
-from envdoctor.core.facts import FileFacts, Setting
+from envdoctor.core.facts import FileFacts, Place, Setting
 from envdoctor.core.regexes import regex
 from envdoctor.knowledge.catalog.model import Variable
 
@@ -32,6 +32,16 @@ def judged(name: str, context: LaunchContext, path: str) -> Variable | None:
 def setting_of(origin: ValueOrigin, context: LaunchContext) -> Setting | None:
     """What the file says at an origin: its value, its comment, its channel."""
     return context.setting_at(origin.place, origin.name)
+
+
+def place_given(name: str, text: str, start: RankStart, context: LaunchContext) -> Place:
+    """Where a value was written, of a name that the catalogue lacks: in the script of a launch, or in a caller."""
+    for path in dict.fromkeys((start.place.path, *(place.path for place in start.callers[::-1]), start.root.path)):
+        facts = context.files.get(path)
+        for setting in facts.settings if facts is not None else ():
+            if setting.name == name and setting.value.text == text and setting.op in GIVES:
+                return setting.name_place or setting.place
+    return start.place
 
 
 def is_plain(journey: Journey, context: LaunchContext) -> bool:

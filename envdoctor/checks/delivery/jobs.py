@@ -1,4 +1,4 @@
-"""ED602: scripts, roles or branches of one job that give the same variable different values."""
+"""ED602: counts that cannot fit, and scripts, roles or branches of one job that disagree; here, about variables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from envdoctor.analysis.process.jobs import Member
 from envdoctor.checks.context import LaunchContext
+from envdoctor.checks.delivery import counts, nodes
 from envdoctor.checks.delivery.common import TELLS, judged
 from envdoctor.checks.delivery.places import FIRST_ROLES, jobs_of
 from envdoctor.checks.findings import finding, place_of
@@ -23,10 +24,11 @@ _RANK = regex(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|
 
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
-    """Variables that the parts of one job set differently."""
+    """What the parts of one job say differently."""
     said: set[tuple[str, int, str]] = set()
-    for found in (*_nodes(rule, context), *_roles(rule, context), *_branches(rule, context)):
-        key = (found.place.path, found.place.line, found.variable or "")
+    variables = (*_nodes(rule, context), *_roles(rule, context), *_branches(rule, context))
+    for found in (*counts.faults(rule, context), *variables, *nodes.faults(rule, context)):
+        key = (found.place.path, found.place.line, found.variable or found.message)
         if key not in said:
             said.add(key)
             yield found
@@ -40,7 +42,7 @@ def _matters(rule: Rule, name: str, path: str, context: LaunchContext) -> bool:
 
 def _nodes(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """One launch for each node, with its number on the command line or in its environment."""
-    for members in context.jobs:
+    for members in context.jobs.jobs:
         for member in members:
             yield from (f for f in _against(rule, member, members, context) if f.place.path == context.path)
 

@@ -13,6 +13,7 @@ from envdoctor.knowledge.launch.edges import LaunchEdge
 from envdoctor.knowledge.toml_records import (
     FLAG,
     NUMBER,
+    REGEX,
     SOME_TEXT,
     SOME_TEXTS,
     TEXT,
@@ -34,6 +35,16 @@ Inner = Literal["words", "shell", "script", "python", "dashes", "keys", "none"]
 """What follows the options: a command, text for a remote shell, a shell script file, a Python entry, a command after
 `--`, text that is typed into a shell that runs already, or nothing that runs here."""
 
+Tells = Literal[
+    "nodes", "ranks", "ranks-per-node", "node-rank", "address", "port", "endpoint", "job", "devices", "device-list",
+    "image", "host",
+    "hosts",
+]  # fmt: skip
+"""What a flag or operand tells of the job: how many nodes it has, all ranks, ranks on each node, which node this is,
+where the first rank listens (address, port, or both in one word), the name of the job, how many devices each node gets,
+which devices, the image of the container, the host that the command runs on, a file or list of hosts that may say how
+many nodes there are."""
+
 GETS = choice(("inherits", "list", "none", "n/a"))
 NOTHING: Mapping[str, str] = MappingProxyType({})
 ENTRIES = "-m --module --no_python --no-python"
@@ -54,6 +65,26 @@ class LauncherOption:
         default=False, metadata=key(FLAG, "the value stands behind `=` or is not there (`--preserve-env`)")
     )
     delimiter: str = field(default=",", metadata=key(SOME_TEXT, "what stands between the parts of a list"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobFlag:
+    """Flags that tell something of the job: `{ tells = "nodes", flags = "--nnodes" }`."""
+
+    tells: Tells = field(metadata=key(choice(get_args(Tells)), "what is told"))
+    flags: str = field(default="", metadata=key(TEXT, "the flags, blank between them"))
+    operand: int = field(default=0, metadata=key(NUMBER, "in place of flags: the operand that tells it, from 1"))
+    setting: str = field(
+        default="", metadata=key(TEXT, "the key in the file of `job_file` that tells it where no flag does")
+    )
+    value: str = field(
+        default="",
+        metadata=key(REGEX, "where more stands in the value: a regular expression whose group is what is told"),
+    )
+    refuses: str = field(default="", metadata=key(TEXT, "flags that the command does not take beside these"))
+    overrides: str = field(
+        default="", metadata=key(TEXT, "variables that choose devices too and that lose against this flag")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +159,13 @@ class LauncherCommand:
     )
     ranks: bool = field(default=False, metadata=key(FLAG, "starts ranks, or the program that becomes one"))
     sizes: str = field(default="", metadata=key(TEXT, "flags that say how many ranks or nodes there are"))
+    job: tuple[JobFlag, ...] = field(
+        default=(),
+        metadata=key(tables(JobFlag), "flags that tell of the job: its nodes, ranks, devices, where it meets"),
+    )
+    job_file: str = field(
+        default="", metadata=key(TEXT, "flags whose value is a YAML file with what `setting` of `job` names")
+    )
     state: str = field(
         default="", metadata=key(TEXT, "a daemon that gets the variables, for what it starts later (`tmux setenv`)")
     )

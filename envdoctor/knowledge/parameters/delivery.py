@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
-from envdoctor.knowledge.parameters.forms import Common, Texts
+from envdoctor.knowledge.parameters.forms import Common, Regex, RegexWithGroup, Texts
+
+
+class ProgramArgument(TypedDict):
+    """An argument of a program that tells something of the job."""
+
+    tells: Literal["nodes", "ranks-per-node"]
+    """What it tells."""
+    argument: RegexWithGroup
+    """The argument, with `=` before its value; the group is what is told."""
 
 
 class Inconsistent(Common):
@@ -12,6 +21,18 @@ class Inconsistent(Common):
 
     per_node: Texts
     """Variables that may differ from node to node."""
+    masks: Texts
+    """Variables that choose the devices that ranks see."""
+    container_masks: Texts
+    """Variables that choose the devices that a container gets."""
+    no_devices: Regex
+    """Words of a launch whose ranks compute without devices, or share them on purpose."""
+    program_arguments: list[ProgramArgument]
+    """Arguments of programs that tell how many nodes or ranks there are."""
+    node_arguments: Regex
+    """Arguments of a program that may differ from node to node."""
+    run_arguments: Regex
+    """Arguments of a program that tell one run from another: launches that differ in them are not of one job."""
 
 
 Calls = TypedDict(

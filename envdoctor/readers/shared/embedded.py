@@ -42,6 +42,15 @@ class MappedSource(Source):
             return self.origin.point(self.offsets[offset])
         return self.origin.point(self.offsets[-1] + 1 if self.offsets else 0)
 
+    def is_straight(self, start: int, end: int) -> bool:
+        """Whether `text[start:end]` stands in one line as it is, each character right after the one before."""
+        if end <= start:
+            return False
+        if end > len(self.offsets) or self.offsets[end - 1] - self.offsets[start] != end - 1 - start:
+            return end == start + 1
+        (line, column), last = self.point(start), self.point(end - 1)
+        return last == (line, column + end - 1 - start)
+
     def place(self, start: int, end: int) -> Place:
         """The place of `text[start:end]`; it ends right after its last character, whatever was removed after that."""
         line, column = self.point(start)

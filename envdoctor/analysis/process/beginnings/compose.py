@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from envdoctor.analysis.process.beginnings.common import declared, line_of
 from envdoctor.analysis.process.beginnings.outline import Outline, OutlineNode, scalar
 from envdoctor.analysis.process.beginnings.root import Root
+from envdoctor.analysis.process.devices import reserved
 from envdoctor.core.facts import FileFacts, Scope
 from envdoctor.core.operations import Script
 
@@ -49,7 +50,7 @@ def _service(facts: FileFacts, scripts: Sequence[Script], outline: Outline, name
     line = outline.nodes[at].line if at >= 0 else settings[0].place.line if settings else 1
     return Root(facts.path, "container", name, line, None, tuple(settings), tuple(files), image=image,
                 dockerfile=dockerfile, stage=stage, after_entrypoint=not _has_entrypoint(outline, at),
-                exact=not _extends_file(outline, at))  # fmt: skip
+                exact=not _extends_file(outline, at), devices=reserved(outline, at, facts.path))  # fmt: skip
 
 
 def _has_entrypoint(outline: Outline, at: int) -> bool:

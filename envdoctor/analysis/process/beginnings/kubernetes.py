@@ -12,6 +12,7 @@ from typing import NamedTuple
 from envdoctor.analysis.process.beginnings.common import declared, given_to, line_of
 from envdoctor.analysis.process.beginnings.outline import Outline, OutlineNode, scalar
 from envdoctor.analysis.process.beginnings.root import Root
+from envdoctor.analysis.process.devices import replicas, requested
 from envdoctor.core.facts import FileFacts, Inclusion, Scope, Setting
 from envdoctor.core.operations import Script
 from envdoctor.core.records import replace
@@ -83,10 +84,12 @@ def _root(facts: FileFacts, container: Container, line: int, settings: Sequence[
          if part.name == "image" and part.detail == scope.name and outline.document(part.place.line)
          == container.document), "",
     )  # fmt: skip
+    devices = (*requested(outline, line, facts.path), *replicas(outline, container.document, facts.path))
     group, role = ("", "") if _goes_first(outline, line) else _job(container, outline)
     return Root(
         facts.path, "container", scope.name, line, None, (*stored, *given_to(scope, _own(here))),
         tuple(open_), group, role, image, exact=not open_, remembers=_hosts(container, outline, group, role),
+        devices=devices,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import Inclusion, Setting
 from envdoctor.core.operations import Script
 
@@ -49,6 +50,8 @@ class Root(NamedTuple):
     """The stage of that Dockerfile, or of this one."""
     remembers: tuple[tuple[str, str], ...] = ()
     """Variables that launchers obey and that whoever starts the process sets (the MPI operator: the file of hosts)."""
+    devices: tuple[JobValue, ...] = ()
+    """What a manifest tells of the job: the devices that a container asks for, how many replicas there are."""
     after_entrypoint: bool = False
     """The words of the script are handed to the ENTRYPOINT of the image, where that has one (`args:` without a
     `command:`, `command:` of compose without an `entrypoint:`)."""

@@ -11,6 +11,7 @@ from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Valu
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
 from envdoctor.analysis.process.interpreter.walker import MOST_IN_ALL, Walker
+from envdoctor.analysis.process.job_values import job_values
 from envdoctor.analysis.process.results import EndedRoot, LateValue, RankStart
 from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import Place, Setting
@@ -47,7 +48,8 @@ def begin(walker: Walker, root: Root, previous: Shell | None = None) -> Shell | 
         walker.notes.bound("operations of the scan", root.path)
         return None
     walker.began(root)
-    shell = Shell(ShellProcess(root.kind, Place(root.path, root.line, 1, root.line, 1), 0), root.path)
+    place = Place(root.path, root.line, 1, root.line, 1)
+    shell = Shell(ShellProcess(root.kind, place, 0, job=root.devices), root.path)
     if previous is not None:
         _after(shell, previous)
     count = walker.count
@@ -112,6 +114,7 @@ def _header(walker: Walker, root: Root, shell: Shell) -> None:
     if root.kind != "job" or root.script is None:
         return
     for found in crossing.headers(walker, root.script.body, shell):
+        shell.process = shell.process._replace(job=(*shell.process.job, *job_values(found, shell.process.place)))
         crossed = edges.cross(found, crossing.surroundings(walker, shell))
         shell.remembered.update(crossed.remembers)
         for given in crossed.gives:

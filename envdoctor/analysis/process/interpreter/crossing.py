@@ -35,7 +35,7 @@ _NAMED = regex(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=", 8)
 def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shell:
     """A process that starts from what the shell exports; what it does not export is lost here."""
     process = shell.process
-    child = Shell(ShellProcess(kind, place, process.layer + 1, process.chain, process.callers), shell.path)
+    child = Shell(ShellProcess(kind, place, process.layer + 1, process.chain, process.callers, process.job), shell.path)
     child.script = shell.script
     child.guard = shell.guard
     child.writes = shell.writes.copy()

@@ -10,6 +10,7 @@ from envdoctor.analysis.process.interpreter.beginning import program
 from envdoctor.analysis.process.interpreter.state import Shell, Starter
 from envdoctor.analysis.process.interpreter.text import Text, joined
 from envdoctor.analysis.process.interpreter.walker import Walker
+from envdoctor.analysis.process.job_values import JobValue, job_values, values_in
 from envdoctor.core.facts import Place
 from envdoctor.knowledge.launch.find import Invocation
 from envdoctor.knowledge.launch.words import CommandSegment
@@ -46,8 +47,9 @@ def launch(
         return _python(walker, child, found, place)
     if found.row.header:
         found = crossing.submitted(walker, found, child)
+        child.process = child.process._replace(job=())  # a job of its own
     last: Shell | None = None
-    starter = _starter(found, inside_words, place)
+    starter = _starter(walker, found, inside_words, place, child)
     for part, segment in enumerate(found.segments):
         inner = child if len(found.segments) == 1 else child.copy()
         inner.functions, inner.arrays, inner.maps = {}, {}, {}
@@ -64,12 +66,28 @@ def _own(found: Invocation[Text]) -> Sequence[Text]:
     return found.words[: len(found.words) - len(inner)] if inner else found.words
 
 
-def _starter(found: Invocation[Text], inner: Sequence[Text], place: Place) -> Starter | None:
+def _starter(
+    walker: Walker, found: Invocation[Text], inner: Sequence[Text], place: Place, shell: Shell
+) -> Starter | None:
     """The link of the chain; programs that only pass a command on are none."""
     if not found.row.launch and not _empties(found):
         return None
     words = tuple(word.text for word in found.words)
-    return Starter(found.name, place, words, tuple(word.text for word in inner), found.row.ranks)
+    job = _job(walker, found, place, shell)
+    held = {name: shell.held(name) for value in job for name in value.overrides}
+    replaced = {name: slot for name, slot in held.items() if slot}
+    return Starter(found.name, place, words, tuple(word.text for word in inner), found.row.ranks, job, replaced)
+
+
+def _job(walker: Walker, found: Invocation[Text], place: Place, shell: Shell) -> tuple[JobValue, ...]:
+    """What a command tells of its job, by its words and by a file of settings that they name."""
+    values = job_values(found, place)
+    words = [word for flag in found.row.job_file.split() for word in found.flags.words.get(flag, ())]
+    path = walker.find(words[-1], shell) if words and words[-1].sure else None
+    if path is None:
+        return values
+    known = tuple(value for value in values if value.tells != "hosts")
+    return (*known, *values_in(found.row, walker.project.files.text(path), words[-1].written(), known))
 
 
 def _empties(found: Invocation[Text]) -> bool:

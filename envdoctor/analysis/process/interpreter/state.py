@@ -23,6 +23,7 @@ from envdoctor.analysis.process.interpreter.slots import (
     under,
 )
 from envdoctor.analysis.process.interpreter.text import Text
+from envdoctor.analysis.process.job_values import JobValue
 from envdoctor.core.facts import Place
 from envdoctor.core.operations import Body, Operation
 
@@ -51,6 +52,8 @@ class ShellProcess(NamedTuple):
     chain: tuple[Starter, ...] = ()
     callers: tuple[Place, ...] = ()
     """Where each script on the way was started or sourced from, outermost first."""
+    job: tuple[JobValue, ...] = ()
+    """What the directives in the head of the script say of the job."""
 
 
 class Starter(NamedTuple):
@@ -61,6 +64,10 @@ class Starter(NamedTuple):
     words: tuple[str, ...]
     inner: tuple[str, ...] = ()
     ranks: bool = False
+    job: tuple[JobValue, ...] = ()
+    """What its words tell of the job."""
+    replaced: Mapping[str, Slot] = {}
+    """Variables that choose devices, as they were before a flag of this command took their place."""
 
 
 class Shell:

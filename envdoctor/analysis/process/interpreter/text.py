@@ -178,6 +178,14 @@ class PieceSource(MappedSource):
         line, column, runs = self.points[index]
         return (line, column + offset - self.starts_at[index]) if runs else (line, column)
 
+    def is_straight(self, start: int, end: int) -> bool:
+        """Whether `text[start:end]` stands in one line as it is: in one piece that was written like this."""
+        first = max(bisect_right(self.starts_at, start) - 1, 0)
+        if end <= start or first >= len(self.points):
+            return False
+        following = self.starts_at[first + 1] if first + 1 < len(self.starts_at) else end
+        return end == start + 1 or (end <= following and self.points[first][2])
+
     def place(self, start: int, end: int) -> Place:
         """The place of `text[start:end]`."""
         line, column = self.point(start)

@@ -343,7 +343,8 @@ class Walker:
             RankStart(
                 self.root, place, shell.process.chain, program, path, tuple(a.text for a in arguments), shell.told(),
                 lost, shell.guard, shell.process.layer, shell.process.callers, opaque, self.hinting,
-                shell.process.kind != "wrapper", self.count, shell.open,
+                shell.process.kind != "wrapper", self.count, shell.open, shell.process.job,
+                frozenset(number for number, a in enumerate(arguments) if not a.sure),
             )
         )  # fmt: skip
 

@@ -96,6 +96,9 @@ class BodyText:
 
     def _mapped_texts(self, start: int, end: int) -> Iterator[Part]:
         """The same where each character has a place of its own."""
+        if isinstance(self.source, MappedSource) and self.source.is_straight(start, end):
+            yield ("text", self.text[start:end], *self.source.point(start))
+            return
         points = list(map(self.source.point, range(start, end)))
         begin = 0
         for index in range(1, len(points) + 1):
