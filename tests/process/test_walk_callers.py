@@ -282,3 +282,25 @@ def test_the_operator_tells_the_launcher_of_an_mpijob_its_hosts(
 ) -> None:
     (start,) = starts(tree(tmp_path, mpijob(kind, command)))
     assert ("A" in start.lost, "A" in start.sees) == (lost, not lost)
+
+
+def composed(env: str, service: str = "", program: str = "import torch\n") -> dict[str, str]:
+    text = f"services:\n  a:\n    image: x\n{service}    command: [python, own.py]\n"
+    return {"compose.yaml": text, ".env": env, "own.py": program}
+
+
+@pytest.mark.parametrize(
+    ("files", "lost"),
+    [
+        (composed("A=1\n"), {"A": "1 not-forwarded:4"}),
+        (composed("A=1\n", "    environment:\n    - A\n"), {}),
+        (composed("A=1\n", "    environment: {B: '${A}'}\n"), {}),
+        (composed("A=1\n", "    env_file: .env\n"), {}),
+        (composed("A=1\n", program="import dotenv\ndotenv.load_dotenv()\n"), {}),
+    ],
+)
+def test_what_stands_beside_a_compose_file_reaches_no_container(
+    tmp_path: Path, files: dict[str, str], lost: dict[str, str]
+) -> None:
+    found = [start for start in starts(tree(tmp_path, files)) if start.at.startswith("compose.yaml")]
+    assert [one.lost for one in found] == [lost]

@@ -1,7 +1,8 @@
 """Compose files: each service is a container with its environment, above that of its `env_file`.
 
 Source: compose specification: `environment` wins over `env_file`; `command` is handed to the ENTRYPOINT of the image
-unless `entrypoint` is there; an image is built from `build`; a name without a value comes from the shell.
+unless `entrypoint` is there; an image is built from `build`; a name without a value comes from the shell; `.env` beside
+the file fills in `${...}` and gives no variables to containers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from envdoctor.analysis.process.beginnings.common import declared, line_of
 from envdoctor.analysis.process.beginnings.outline import Outline, OutlineNode, scalar
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.devices import reserved
+from envdoctor.analysis.references.paths import folder
 from envdoctor.core.facts import FileFacts, Scope
 from envdoctor.core.operations import Script
 
@@ -50,7 +52,8 @@ def _service(facts: FileFacts, scripts: Sequence[Script], outline: Outline, name
     line = outline.nodes[at].line if at >= 0 else settings[0].place.line if settings else 1
     return Root(facts.path, "container", name, line, None, tuple(settings), tuple(files), image=image,
                 dockerfile=dockerfile, stage=stage, after_entrypoint=not _has_entrypoint(outline, at),
-                exact=not _extends_file(outline, at), devices=reserved(outline, at, facts.path))  # fmt: skip
+                exact=not _extends_file(outline, at), beside=posixpath.join(folder(facts.path), ".env"),
+                devices=reserved(outline, at, facts.path))  # fmt: skip
 
 
 def _has_entrypoint(outline: Outline, at: int) -> bool:
@@ -66,7 +69,7 @@ def _build(facts: FileFacts, outline: Outline, at: int) -> tuple[str, str]:
         return "", ""
     inner = outline.keys(outline.nodes.index(keys["build"])) if keys["build"] in outline.nodes else {}
     context = _text(inner, "context") if inner else scalar(keys["build"].value)
-    home = facts.path.rpartition("/")[0]
+    home = folder(facts.path)
     path = posixpath.normpath(posixpath.join(home, context or ".", _text(inner, "dockerfile") or "Dockerfile"))
     return path, _text(inner, "target")
 

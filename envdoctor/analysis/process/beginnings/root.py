@@ -48,6 +48,9 @@ class Root(NamedTuple):
     """Where the image is built from the tree: the path of its Dockerfile (`build:` of compose)."""
     stage: str = ""
     """The stage of that Dockerfile, or of this one."""
+    beside: str = ""
+    """A file of variables from which whoever starts the process fills in its own file, and nothing more (`.env` beside
+    a compose file)."""
     remembers: tuple[tuple[str, str], ...] = ()
     """Variables that launchers obey and that whoever starts the process sets (the MPI operator: the file of hosts)."""
     devices: tuple[JobValue, ...] = ()

@@ -34,6 +34,11 @@ _OUTSIDE = {
         "not-forwarded", _NOWHERE, "an environment of its own",
         "the ranks are started with an environment of their own, which leaves it out", "env={{**os.environ, ...}}",
     ),
+    ("env-file", "container"): Loss(
+        "not-forwarded", _NOWHERE, "docker compose",
+        "docker compose only fills in ${...} from .env, and hands on what the service names", "environment: - {name}",
+        "medium", ("compose specification: environment files, interpolation",),
+    ),
 }  # fmt: skip
 """What a file sets by a channel, and a process of some kind does not get: how that is said."""
 _ENDED = {
@@ -81,6 +86,8 @@ def run_root(walker: Walker, root: Root, shell: Shell) -> Shell | None:
     _header(walker, root, shell)
     for setting in root.unexported:
         _meant(walker, root, setting, shell)
+    if root.beside:
+        _beside(walker, root, shell)
     if root.script is None:
         return shell
     shell.path = root.path
@@ -107,6 +114,15 @@ def _meant(walker: Walker, root: Root, setting: Setting, shell: Shell) -> None:
     what = f"a variable of {kind_of(setting.place.path) or 'the file'} itself"
     loss = _OUTSIDE.get((setting.channel, root.kind), Loss("not-exported", place, what))
     shell.lose(setting.name, (one,), loss._replace(place=shell.process.place))
+
+
+def _beside(walker: Walker, root: Root, shell: Shell) -> None:
+    """What stands in a file that only fills in the one that the process is started from, and is not asked for there."""
+    facts = walker.project.facts.whole(root.beside)
+    text = walker.project.files.text(root.path) if facts is not None else ""
+    for setting in facts.settings if facts is not None else ():
+        if setting.name not in text:
+            _meant(walker, root, setting, shell)
 
 
 def _header(walker: Walker, root: Root, shell: Shell) -> None:
@@ -153,8 +169,16 @@ def _emptied(shell: Shell, place: Place) -> None:
     shell.visible = {}
 
 
+def _loads_file(walker: Walker, path: str) -> bool:
+    """Whether a program reads a file of variables into its environment itself (python-dotenv)."""
+    facts = walker.project.facts.whole(path)
+    return facts is not None and any(call.name.endswith("load_dotenv") for call in facts.calls)
+
+
 def program(walker: Walker, shell: Shell, place: Place, name: str, path: str, arguments: Sequence[Text]) -> None:
     """A Python program starts: a rank, and what it starts itself gets what it has."""
+    if path and _loads_file(walker, path):
+        variables.may_have_more(shell)
     walker.rank(shell, place, name, path, arguments)
     if not path or not walker.may_enter(path) or walker.contexts.get(path, 0) >= MOST_PROGRAMS:
         return

@@ -78,10 +78,13 @@ def _command(walker: Walker, operation: Operation, shell: Shell) -> Ways:
 
 
 def _open(shell: Shell, atom: Atom) -> Ways:
-    """Both sides, but for one that the path rules out."""
-    yes = shell.on(atom) if shell.can(atom) else None
-    no = shell.on(atom.opposite()) if shell.can(atom.opposite()) else None
-    return Ways(yes, no, atom if yes is not None and no is not None else None)
+    """Both sides, but for one that the path rules out; the shell itself goes on as one of them."""
+    opposite = atom.opposite()
+    if not shell.can(opposite):
+        return Ways(shell.narrowed(atom), None)
+    if not shell.can(atom):
+        return Ways(None, shell.narrowed(opposite))
+    return Ways(shell.on(atom), shell.narrowed(opposite), atom)
 
 
 def _not(walker: Walker, operation: Operation, shell: Shell) -> Ways:

@@ -47,7 +47,14 @@ def forked(shell: Shell, what: str, place: Place, kind: str = "process") -> Shel
     if "export -f" in shell.options:
         child.functions, child.options = shell.functions.copy(), frozenset(("export -f",))
     loss = Loss("not-exported", place, what)
-    for name in shell.visible:
+    for name, whole in shell.visible.items():
+        if len(whole) == 1:
+            only = whole[0]
+            if only.exported == "yes" and only.kind != "unset":
+                child.visible[name] = whole
+                continue
+            if only.exported == "no" and not only.origins and name not in shell.frames:
+                continue  # a variable of the script alone, which nobody misses
         slot = _uncovered(shell, name, shell.held(name) or ())
         if all(a.exported == "yes" and a.kind != "unset" for a in slot):
             child.visible[name] = slot

@@ -7,6 +7,7 @@ into "perhaps".
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from envdoctor.core.facts import Place
@@ -125,15 +126,21 @@ def perhaps(slot: Slot) -> Slot:
 
 def excludes(guard: Guard, other: Guard) -> bool:
     """Whether two paths can never both be taken."""
-    return any(atom.opposite() in other for atom in guard) if guard and other else False
+    return bool(guard and other) and not against(other).isdisjoint(guard)
+
+
+@lru_cache(maxsize=4096)
+def against(guard: Guard) -> frozenset[Atom]:
+    """The conditions that a path rules out."""
+    return frozenset(atom.opposite() for atom in guard)
 
 
 def compatible(slot: Slot, guard: Guard) -> Slot:
     """The alternatives that a path leaves."""
-    if not guard or (len(slot) == 1 and not slot[0].guard):
+    if not guard or not any(a.guard for a in slot):
         return slot
-    kept = tuple(a for a in slot if not excludes(a.guard, guard))
-    return kept or slot
+    excluded = against(guard)
+    return tuple([a for a in slot if excluded.isdisjoint(a.guard)]) or slot
 
 
 def under(alternative: Alternative, atom: Atom) -> Alternative:

@@ -184,10 +184,13 @@ class Shell:
 
     def on(self, atom: Atom | None) -> Shell:
         """A copy of the shell where a condition holds."""
-        other = self.copy()
-        if atom is not None and atom not in other.guard:
-            other.guard = (*other.guard, atom)[-MOST_GUARD:]
-        return other
+        return self.copy().narrowed(atom)
+
+    def narrowed(self, atom: Atom | None) -> Shell:
+        """This very shell, where a condition holds from here on."""
+        if atom is not None and atom not in self.guard:
+            self.guard = (*self.guard, atom)[-MOST_GUARD:]
+        return self
 
     def can(self, atom: Atom) -> bool:
         """Whether a condition is open on this path."""
