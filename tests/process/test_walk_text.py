@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from walked import Seen, conditions, last, origins, script, starts, tree
+
+from envdoctor.analysis.process.interpreter.shell.xargs import stops_at
 
 
 def short(found: list[Seen]) -> list[tuple[str, str, dict[str, str]]]:
@@ -212,3 +217,29 @@ def test_words_that_nobody_knows_may_be_assignments(tmp_path: Path, command: str
 def test_a_program_in_a_variable_is_no_assignment(tmp_path: Path) -> None:
     assert last(script(tmp_path, "A=1\n$X RANK")).lost == {"A": "1 not-exported:2"}
     assert last(script(tmp_path, "A=1\n$SETUP\nRANK")).sees == {"A": "1? or nothing"}
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "sees", "lost"),
+    [
+        ("export $(cat v.env | xargs)", "A=1\nB=2\n", {"A": "1", "B": "2"}, {}),
+        ("export $(cat v.env | xargs)", "A=1\n# don't\nB=2\n", {"A": "1"}, {"B": "2 unread:1"}),
+        ("export $(xargs < v.env)", "A=1\n# don't\nB=2\n", {"A": "1"}, {"B": "2 unread:1"}),
+        ("export $(grep -v '^#' v.env | xargs)", "A=1\n# don't\nB=2\n", {"A": "1", "B": "2"}, {}),
+        ("export $(cat v.env | xargs)", "A=1\n# 'all' of \"it\"\nB=2\n", {"A": "1", "B": "2"}, {}),
+        ("export $(cat v.env)", "A=1\n# don't\nB=2\n", {"A": "1", "B": "2"}, {}),
+    ],
+)
+def test_a_quote_that_its_line_does_not_close_ends_xargs(
+    tmp_path: Path, command: str, env: str, sees: dict[str, str], lost: dict[str, str]
+) -> None:
+    """`cat v.env | xargs` of GNU findutils 4.9 prints the words before the quote, and no more."""
+    found = last(script(tmp_path, f"{command}\nRANK", **{"v.env": env}))
+    assert (found.sees, found.lost) == (sees, lost)
+
+
+@given(st.text(alphabet="ab='\"\\\n #", max_size=30))
+def test_xargs_stops_where_the_real_one_does(text: str) -> None:
+    text += "\n"  # as a file ends
+    run = subprocess.run(["xargs", "echo"], input=text, capture_output=True, text=True, check=False)
+    assert bool(stops_at(text)) == ("unmatched" in run.stderr), (text, run)

@@ -24,7 +24,7 @@ def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     for journey in context.journeys:
         if journey.reached or not is_plain(journey, context):
             continue
-        lost = [(start, loss) for start, loss in journey.lost if loss.kind in ("not-exported", *ENDED)]
+        lost = [(start, loss) for start, loss in journey.lost if loss.kind in ("not-exported", "unread", *ENDED)]
         if lost and not is_used(journey.name, [start for start, _ in lost], journey.origin, context):
             yield _finding(rule, journey, lost, context)
     yield from _spaced(rule, context)
@@ -62,6 +62,9 @@ def _words(journey: Journey, start: RankStart, loss: Loss) -> tuple[str, str]:
         if loss.what.startswith("a variable of"):
             return f"{name} is {loss.what}: {launcher} and what it starts do not get it", f"export {name}"
         return f"{name} is assigned but not exported: {launcher} and what it starts do not get it", f"export {name}=..."
+    if loss.kind == "unread":
+        file = journey.origin.place.path.rsplit("/", 1)[-1]
+        return f"{name} is never exported: {loss.what}", f"set -a; source ./{file}; set +a"
     if loss.kind == "script":
         file = journey.origin.place.path.rsplit("/", 1)[-1]
         return f"{name} is exported in a script that is run, not sourced: the caller does not get it", f"source {file}"

@@ -91,7 +91,7 @@ class Loss(NamedTuple):
     """Why a value did not go on: at `place`, by an edge of some `kind`.
 
     kind: not-exported (a fork), not-forwarded (a launcher), subshell, pipe, function, script (it ended), step, layer,
-    pane (started before). `said` and `remedy` are the launcher's words.
+    pane (started before), unread (what was to export it stopped before). `said` and `remedy` are the launcher's words.
     """
 
     kind: str

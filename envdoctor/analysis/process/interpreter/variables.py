@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.analysis.process.interpreter import assign
-from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, ValueOrigin, perhaps
+from envdoctor.analysis.process.interpreter.shell.xargs import stops_at
+from envdoctor.analysis.process.interpreter.slots import Alternative, Exported, Known, Loss, ValueOrigin, perhaps
 from envdoctor.analysis.process.interpreter.state import Shell
 from envdoctor.analysis.process.interpreter.text import Text, written_at
 from envdoctor.analysis.process.interpreter.walker import Walker
@@ -22,6 +23,9 @@ _PLAIN_READ = re.compile(
 """All of a file, but for its comments."""
 _SPLIT = re.compile(r"[\s'\"\\]")
 """What makes a value another one where words are split."""
+_WHOLE = re.compile(r"\bcat\b[^|]*\|\s*xargs|\bxargs\b[^|]*<")
+"""xargs gets the comments of the file too."""
+_COMMENT = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _UNQUOTES = re.compile(r"\bxargs\b")
 """What takes quotes away."""
 _QUOTE = re.compile(r"['\"\\]")
@@ -96,11 +100,26 @@ def exports(walker: Walker, field: Text, shell: Shell) -> None:
         for setting in _settings(walker, path):
             shell.blur(setting.name)
         return
+    if _UNQUOTES.search(field.text):
+        _unread(walker, path, field, shell)
     text = walker.project.files.text(path).split("\n") if not _UNQUOTES.search(field.text) else []
     for setting in _settings(walker, path):
         line = text[setting.place.line - 1] if 0 < setting.place.line <= len(text) else ""
         if _SPLIT.search(setting.value.text) or _QUOTE.search(line):
             assign.bind(walker, shell, setting.name, None, setting.place, assign.BindingManner("file", "yes"))
+
+
+def _unread(walker: Walker, path: str, field: Text, shell: Shell) -> None:
+    """What stands in a file behind a quote at which xargs stops, in a comment for instance, is never exported."""
+    text = walker.project.files.text(path)
+    if not _WHOLE.search(field.text):
+        text = _COMMENT.sub("", text)  # `grep -v '^#'`
+    stop = stops_at(text)
+    what = f"xargs stops at the quote in line {stop} of {path.rpartition('/')[2]}"
+    loss = Loss("unread", field.used, what, evidence=("measured with GNU findutils 4.9",))
+    for setting in _settings(walker, path) if stop else ():
+        if setting.place.line >= stop:
+            shell.lose(setting.name, shell.visible.pop(setting.name, ()), loss)
 
 
 def _settings(walker: Walker, path: str) -> Sequence[Setting]:
