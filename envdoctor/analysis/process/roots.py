@@ -22,6 +22,7 @@ FACTS_BODY = "envdoctor.analysis.process.beginnings.facts_body"
 MODULES = {
     "shell": "envdoctor.analysis.process.beginnings.shell", "dockerfile": "envdoctor.analysis.process.beginnings.image",
     "yaml": "envdoctor.analysis.process.beginnings.manifests", "ini": "envdoctor.analysis.process.beginnings.service",
+    "conf": "envdoctor.analysis.process.beginnings.service",
     "make": "envdoctor.analysis.process.beginnings.make", "justfile": "envdoctor.analysis.process.beginnings.make",
     "python": "envdoctor.analysis.process.beginnings.python",
     "notebook": "envdoctor.analysis.process.beginnings.notebook",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.analysis.process.beginnings.image import chain
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import GIVES, MASKS, TELLS, judged
 from envdoctor.checks.findings import finding, place_of
@@ -19,6 +20,7 @@ FIRST_ROLES = {
     "RayService": ("head",), "LeaderWorkerSet": ("leader",), "PaddleJob": ("Master",),
 }  # fmt: skip
 """Kind of manifest -> the roles that go first; all others of it are workers."""
+_TAKEN_FROM = regex(r"^[ \t]*COPY[ \t]+(?:--\w+(?:=\S+)?[ \t]+)*?--from=([\w.-]+)", re.M | re.I)
 _DOCUMENT = regex(r"^---", re.M)
 _ONLY_EXPORTS = regex(r"(?:\s|\\\n)*(?:(?:&&|;)(?:\s|\\\n)*(?:export\s[^&;\n\\]*|true|:)(?:\s|\\\n)*)*")
 
@@ -30,6 +32,7 @@ def faults(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
             yield from _one_role(rule, facts, context)
         elif facts.kind == "dockerfile":
             yield from _one_layer(rule, facts, context)
+            yield from _one_stage(rule, facts, context)
 
 
 @dataclass(slots=True)
@@ -112,6 +115,28 @@ def _one_layer(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator
             continue
         message = f"{setting.name} is exported in a RUN, whose shell ends with the layer: the container does not get it"
         yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=...")
+
+
+def _one_stage(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
+    """`ENV A=1` in a stage that only builds something for the image: gone with the stage."""
+    text = context.text(facts.path)
+    kept = {stage.name for stage in chain(facts)}
+    thrown = {match[1] for match in _TAKEN_FROM.finditer(text)} - kept
+    for setting in facts.settings:
+        if setting.scope.name not in thrown or setting.via != "ENV" or setting.op not in GIVES:
+            continue
+        if judged(setting.name, context, facts.path) is None or text.count(setting.name) > 1:
+            continue
+        if any(_builds(setting.scope.name, context.text(path)) for path in context.files if path != facts.path):
+            continue
+        where = f"the stage {setting.scope.name}, which is no part of the image"
+        message = f"{setting.name} is set in {where}: no container gets it"
+        yield finding(rule, place_of(setting), message, setting.name, help=f"ENV {setting.name}=... in the last stage")
+
+
+def _builds(stage: str, text: str) -> bool:
+    """Whether a file builds an image of a stage: `--target STAGE`, `target: STAGE`."""
+    return re.search(rf"target[\"']?[ :=]+[\"']?{re.escape(stage)}\b", text) is not None
 
 
 def _alone(text: str, setting: Setting) -> bool:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from envdoctor.analysis.process.interpreter.state import Function
 from envdoctor.core.operations import Body, Operation, literal
 
-_PYTHON = ("python", "python3")
 _TEXT_OF_PYTHON = ("-c", "-", "-V", "--version")
 """`$(python -c "print(...)")` asks for a value."""
 _RUN_TEXT = ("eval", "source", ".", "exec", "command", "builtin")
@@ -68,7 +67,8 @@ class Asides:
 
     def _starts(self, call: Operation, words: list[str | None]) -> bool:
         first = words[0]
-        if first in _PYTHON and (len(words) == 1 or words[1] in _TEXT_OF_PYTHON):
+        is_python = first is not None and first.rstrip("0123456789.") == "python"
+        if is_python and (len(words) == 1 or words[1] in _TEXT_OF_PYTHON):
             return False
         if first is None or first in _RUN_TEXT or self._may_start(first):
             return True
