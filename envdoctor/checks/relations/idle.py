@@ -53,6 +53,8 @@ def _unmet(rule: Rule, variable: Variable, entry: Held, point: Point, context: L
 def _meets(value: str, needed: NeededSetting) -> bool:
     """Whether a value is one that the need accepts; numbers that say the same as one are."""
     text = value.strip()
+    if needed.refused:
+        return text.lower() not in needed.refused
     if needed.above is not None:
         given = signed(text)
         return given is None or given > needed.above

@@ -50,7 +50,7 @@ when = { unknown_word = true }    # one of values, matches, unknown_word, not_in
 effect = "what happens"
 verdict = "refused"               # ignored, replaced, misread
 platform, library, since, until   # where it holds; not_on: a platform where it does not matter; weak: thin evidence
-[[variable.NCCL_ALGO.needs]]      # text, and setting = { name, words, unset, above } / version = { torch = ">=2.2" }
+[[variable.NCCL_ALGO.needs]]      # text, setting = { name, words, refused, unset, above } / version = { torch = ">=2.2" }
 [[variable.NCCL_ALGO.conflicts]]  # with (a name) or against (words), when, with_when (regexes on values), winner, why
 ```
 """
@@ -187,12 +187,14 @@ class BadValue(NamedTuple):
 
 
 class NeededSetting(NamedTuple):
-    """Another variable that has to be set to one of `words`, or above a number; `unset` is as good if it says so."""
+    """Another variable that has to be set to one of `words`, or above a number, or to none of `refused` (lower case);
+    `unset` is as good if it says so."""
 
     name: str
     words: tuple[str, ...] = ()
     above: int | None = None
     unset: bool = False
+    refused: tuple[str, ...] = ()
 
 
 class Need(NamedTuple):

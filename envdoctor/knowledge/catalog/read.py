@@ -107,7 +107,7 @@ def _need(table: Table) -> Need:
     setting = table.get("setting")
     if setting is None:
         return Need(table["text"], version=table.get("version", {}))
-    fields = dict(setting) | {"words": tuple(setting.get("words", ()))}
+    fields = dict(setting) | {key: tuple(setting.get(key, ())) for key in ("words", "refused")}
     return Need(table["text"], NeededSetting(**fields), table.get("version", {}))
 
 

@@ -192,7 +192,7 @@ VALUE = table(
      "regex": regex, "note": text},
     required=("type",),
 )  # fmt: skip
-SETTING = table({"name": text, "words": texts, "above": integer, "unset": yes}, required=("name",))
+SETTING = table({"name": text, "words": texts, "refused": texts, "above": integer, "unset": yes}, required=("name",))
 NEED = table({"text": text, "setting": SETTING, "version": each(text)}, required=("text",))
 CONFLICT = table(
     {"with": text, "against": text, "when": regex, "with_when": regex, "winner": text, "why": text}, required=("why",)
