@@ -50,7 +50,7 @@ when = { unknown_word = true }    # one of values, matches, unknown_word, not_in
 effect = "what happens"
 verdict = "refused"               # ignored, replaced, misread
 platform, library, since, until   # where it holds; not_on: a platform where it does not matter; weak: thin evidence
-[[variable.NCCL_ALGO.needs]]      # text, setting = { name, words, refused, unset, above } / version = { torch = ">=2.2" }
+[[variable.NCCL_ALGO.needs]]      # text, setting = { name, words, refused, unset, above }, version = { torch = ">=2" }
 [[variable.NCCL_ALGO.conflicts]]  # with (a name) or against (words), when, with_when (regexes on values), winner, why
 ```
 """
