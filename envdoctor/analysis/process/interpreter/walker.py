@@ -38,6 +38,8 @@ MOST_OF_SCRIPT = 20_000
 """Operations of one script over all of its callers, each of which is gone through."""
 DEEPEST_FILES = 12
 """Files that source and start one another."""
+DEEPEST_BODY = 80
+"""Bodies inside one another (branches, functions, texts): each takes some frames of Python's own stack."""
 DEEPEST_TEXT = 8
 """Text inside text inside text (`eval`, `bash -c`)."""
 MOST_STARTS = 5_000
@@ -108,6 +110,7 @@ class Walker:
         self.entered: set[Function] = set()
         self.files: list[str] = []
         self._text_depth = 0
+        self._nested = 0
         self._carrier: Place | None = None
         self._frames: list[PathFrame] = []
         self._active: list[Function] = []
@@ -124,6 +127,17 @@ class Walker:
 
     def run(self, operations: Body, shell: Shell | None) -> Shell | None:
         """Run operations one after the other; None: the path ended."""
+        if shell is not None and self._nested >= DEEPEST_BODY:
+            self.notes.bound("bodies inside bodies", shell.path)
+            shell.forget()
+            return shell
+        self._nested += 1
+        try:
+            return self._run_each(operations, shell)
+        finally:
+            self._nested -= 1
+
+    def _run_each(self, operations: Body, shell: Shell | None) -> Shell | None:
         for operation in operations:
             if shell is None:
                 return None
