@@ -353,6 +353,20 @@ SHARED = (
 """What all files share: where that fails, more than a file may be left undone."""
 
 
+def with_companions(root: Path, named: set[str]) -> set[str]:
+    """Files, and those beside them that they name or that name them: what one gives to the other's ranks is judged in
+    either."""
+    found = set(named)
+    for path in named:
+        if not (root / path).is_file():
+            continue
+        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        for other in (root / path).parent.iterdir():
+            if other.is_file() and (other.name in text or Path(path).name in other.read_text("utf-8", "replace")):
+                found.add(other.relative_to(root).as_posix())
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.nightly), 23])
@@ -387,10 +401,8 @@ def test_any_function_that_fails(
             continue  # its result is kept from an earlier run
         figures["functions"] += 1
         figures["nothing printed"] += found is None
-        told = told.replace("start.sh: ", "start.sh, env.sh: ")  # which it sources
-        named = [
-            path for line in told.splitlines() for path in line.removeprefix("envdoctor: ").split(": ")[0].split(", ")
-        ]
+        lines = [line.removeprefix("envdoctor: ").split(": ")[0] for line in told.splitlines()]
+        named = with_companions(root, {path for line in lines for path in line.split(", ")})
         # An ignore comment is not called unused where something was left undone.
         lost = {key for key in every - (found or set()) if key[2] != "unused-ignore"}
         elsewhere = {key for key in lost if key[0] not in named and str(root) not in named}
