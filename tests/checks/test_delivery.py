@@ -395,3 +395,21 @@ def test_only_files_that_are_reported_on(tmp_path: Path) -> None:
     engine = Engine(project, known_catalog(), BOOK, [BOOK.named("not-exported")])
     assert engine.judge(["run.sh"]).findings == []
     assert [f.place.path for f in engine.judge(["env.sh"]).findings] == ["env.sh"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('[ "$RANK" -eq 0 ] && export NCCL_ALGO=Ring', True),
+        ("case $(hostname) in\nn1) export NCCL_ALGO=Ring ;;\nesac", True),
+        ('if [ "$SLURM_NODEID" != 0 ]; then export NCCL_ALGO=Ring; fi', True),
+        ('if [ "$RANK" = 0 ]; then export NCCL_ALGO=Ring; else export NCCL_ALGO=Ring; fi', False),
+        ('export NCCL_ALGO=Ring\nif [ "$RANK" = 0 ]; then export NCCL_ALGO=Ring; fi', False),
+        ('if [ "$DEBUG" = 1 ]; then export NCCL_ALGO=Ring; fi', False),
+        ('if [ "$RANK" = 0 ]; then export NCCL_SOCKET_IFNAME=eth0; fi', False),
+        ('if [ "$RANK" = 0 ]; then export NCCL_ALGO=$X; exit; fi', False),
+    ],
+)
+def test_set_on_one_side_of_a_test_of_the_rank(tmp_path: Path, text: str, found: bool) -> None:
+    root = write(tmp_path, {"run.sh": f"{text}\ntorchrun --nnodes=2 train.py\n"})
+    assert bool(said(root, "inconsistent-launch")) == found

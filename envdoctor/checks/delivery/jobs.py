@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from envdoctor.analysis.process.interpreter.slots import Slot
 from envdoctor.analysis.process.jobs import Member
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery import counts, nodes
-from envdoctor.checks.delivery.common import TELLS, judged
+from envdoctor.checks.delivery.common import TELLS, is_plain, judged
 from envdoctor.checks.delivery.places import FIRST_ROLES, jobs_of
 from envdoctor.checks.findings import finding, place_of
 from envdoctor.core.facts import FileFacts, Place, Setting
@@ -20,13 +21,19 @@ from envdoctor.knowledge.rulebook import Rule
 if TYPE_CHECKING:
     from envdoctor.knowledge.parameters.delivery import Inconsistent
 
-_RANK = regex(r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?ID|rank|node_rank)\b", re.I)
+_RANK = regex(
+    r"(?:^|[^A-Za-z])(?:[A-Z]*_?(?:NODE_?)?RANK|SLURM_(?:PROC|NODE)ID|NODE_?(?:ID|INDEX|NUM)|JOB_COMPLETION_INDEX|POD_INDEX)\b",
+    re.I,
+)
+_HOST = regex(r"\$\(hostname\b|\$\{?(?:HOSTNAME|SLURMD_NODENAME)\b|`hostname\b")
 
 
 def check(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
     """What the parts of one job say differently."""
     said: set[tuple[str, int, str]] = set()
-    variables = (*_nodes(rule, context), *_roles(rule, context), *_branches(rule, context))
+    variables = (
+        *_nodes(rule, context), *_roles(rule, context), *_branches(rule, context), *_one_place(rule, context),
+    )  # fmt: skip
     for found in (*counts.faults(rule, context), *variables, *nodes.faults(rule, context)):
         key = (found.place.path, found.place.line, found.variable or found.message)
         if key not in said:
@@ -87,6 +94,37 @@ def _roles(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
                         continue
                     if setting.value.kind == other.value.kind == "literal":
                         yield _of_settings(rule, setting, other, first)
+
+
+def _one_place(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
+    """`if [ "$NODE_RANK" = 0 ]; then export A=1; fi` in front of a launch that all nodes come to."""
+    for journey in context.journeys:
+        name, place = journey.name, journey.origin.place
+        if not journey.origin.guarded or not is_plain(journey, context):
+            continue
+        if not _matters(rule, name, place.path, context):
+            continue
+        found = ((start, where) for start in journey.reached if (where := _only_where(start.slot(name))))
+        for start, where in found:
+            message = f"{name}={journey.value.text} where {where} holds alone: the other ranks run without it"
+            related = (Related(start.place, "all come to this launch", name),)
+            yield finding(rule, place, message, name, related=related, help="set it for all, or give the others theirs")
+            break
+
+
+def _only_where(slot: Slot) -> str:
+    """The test of the rank or node on one side of which a name is there, and on the other side is not."""
+    there = [a for a in slot if a.arrives]
+    absent = [a for a in slot if not a.arrives]
+    tests = [atom for atom in there[0].guard if _asks_where(atom.text)] if there and absent else []
+    for atom in tests:
+        if all(atom in a.guard for a in there) and all(atom.opposite() in a.guard for a in absent):
+            return atom.text if atom.holds else f"not {atom.text}"
+    return ""
+
+
+def _asks_where(test: str) -> bool:
+    return _RANK.search(test) is not None or _HOST.search(test) is not None
 
 
 def _branches(rule: Rule, context: LaunchContext) -> Iterator[Finding]:
