@@ -182,6 +182,27 @@ def test_cards_fill_in_devices(tmp_path: Path) -> None:
     assert [d.perf_level for d in devices] == [None, None, None]
 
 
+def test_the_cap_on_power_is_that_of_the_sensor(tmp_path: Path) -> None:
+    sensor = {"hwmon/hwmon3/power1_cap": "180000000\n", "hwmon/hwmon3/power1_cap_default": "260000000\n"}
+    files = card("card1", "0000:03:00.0", **sensor) | card("card2", "0000:43:00.0")
+    files |= card("card3", "0000:83:00.0", **{"hwmon/hwmon5/power1_cap": "n/a\n"})
+    devices = [Device(index, "amd", bus=f"0000:{bus}:00.0") for index, bus in enumerate(("03", "43", "83"))]
+    amd_sysfs.sysfs_probe(view_of(tmp_path, files), devices)
+    assert [(d.power_limit_w, d.default_power_w) for d in devices] == [(180, 260), (None, None), (None, None)]
+    assert devices[0].sources["power_limit_w"] == "/sys/class/drm/card1/device/hwmon/hwmon3/power1_cap"
+
+
+def test_a_card_without_a_readable_uevent_is_found_by_its_link(tmp_path: Path) -> None:
+    real = tmp_path / "sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0"
+    (real / "drm/card1").mkdir(parents=True)
+    (real / "vendor").write_text("0x1002\n")
+    (real / "class").write_text("0x120000\n")
+    (real / "drm/card1/device").symlink_to("../..")
+    (tmp_path / "sys/class/drm").mkdir(parents=True)
+    (tmp_path / "sys/class/drm/card1").symlink_to("../../devices/pci0000:00/0000:00:01.1/0000:03:00.0/drm/card1")
+    assert [d.bus for d in amd_sysfs.sysfs_probe(view_of(tmp_path, {}), [])] == ["0000:03:00.0"]
+
+
 def test_connectors_and_other_vendors_are_no_cards(tmp_path: Path) -> None:
     files = card("card0-DP-1", "0000:01:00.0") | card("card1", "0000:02:00.0", vendor="0x10de\n")
     with pytest.raises(Absent):

@@ -37,7 +37,7 @@ def small_limits(seen: Seen) -> Iterator[Told]:
         yield Told(message, shm.place, severity, help=instead)
     locked = seen.first("host.memlock_bytes")
     if locked and isinstance(locked.value, int) and locked.value < least["memlock_bytes"]:
-        message = f"at most {size(locked.value)} of memory may be locked: RDMA cannot register its buffers"
+        message = f"at most {size(locked.value)} of memory may be locked: RDMA may fail to register its buffers"
         weight: Severity | None = None if physical >= least["server_gpus"] else "info"
         yield Told(message, locked.place, weight, help="ulimit -l unlimited (docker run --ulimit memlock=-1)")
     files = seen.first("host.open_files")

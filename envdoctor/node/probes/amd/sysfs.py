@@ -11,6 +11,8 @@ from envdoctor.node.probes.parts import Device
 
 DRM = "/sys/class/drm"
 AMD = "0x1002"
+_ADDRESS = re.compile(r"/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/drm/card[0-9]+$")
+"""The PCI address in the path that the link of a card leads to."""
 COMPUTE_CLASSES = ("0x1200", "0x0380")
 """PCI classes "processing accelerator" and "display controller", which Instinct GPUs have: no GPU with a screen."""
 
@@ -47,7 +49,10 @@ def cards(view: NodeView) -> dict[str, str]:
         folder = f"{DRM}/{name}/device"
         if name[4:].isdecimal() and view.files.read_word(f"{folder}/vendor") == AMD:
             event = view.files.read_text(f"{folder}/uevent") or ""
-            if slot := re.search(r"^PCI_SLOT_NAME=(\S+)$", event, re.MULTILINE):
+            slot = re.search(r"^PCI_SLOT_NAME=(\S+)$", event, re.MULTILINE) or _ADDRESS.search(
+                view.files.resolve(f"{DRM}/{name}")
+            )
+            if slot:
                 found[slot[1].lower()] = folder
     return found
 
@@ -69,7 +74,20 @@ def read_card(view: NodeView, folder: str, device: Device) -> None:
     path = f"{folder}/pp_od_clk_voltage"
     device.clock_cap_mhz = clock_cap(view.files.read_text(path) or "")
     device.sources["clock_cap_mhz"] = path
+    _read_power(view, folder, device)
     ras_probe(view, folder, device)
+
+
+def _read_power(view: NodeView, folder: str, device: Device) -> None:
+    """The cap on power and the driver's own. Kernel documentation of amdgpu, hwmon interfaces: `power1_cap` and
+    `power1_cap_default`, in microwatts; of the sensors `hwmon*` there is one, and partitions share it."""
+    for sensor in view.files.names(f"{folder}/hwmon", "hwmon*")[:1]:
+        for field, name in (("power_limit_w", "power1_cap"), ("default_power_w", "power1_cap_default")):
+            path = f"{folder}/hwmon/{sensor}/{name}"
+            value = number_or_none(view.files.read_word(path))
+            if value is not None and value > 0:
+                setattr(device, field, value // 1_000_000)
+                device.sources[field] = path
 
 
 def card_of(device: Device, folders: dict[str, str]) -> str | None:
