@@ -210,7 +210,7 @@ class Engine:
 
     def _launches(self, read: Sequence[FileFacts]) -> LaunchContexts:
         """What all processes see that the project starts."""
-        from envdoctor.analysis.process.show import coverage
+        from envdoctor.analysis.process.coverage import coverage
         from envdoctor.analysis.process.walk import walk
         from envdoctor.analysis.python.programs import Programs
         from envdoctor.knowledge.launchers import load_launchers

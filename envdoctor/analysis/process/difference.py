@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from envdoctor.analysis.process.interpreter.state import Starter
 from envdoctor.analysis.process.results import RankStart, Walked, in_order
 from envdoctor.analysis.process.show import distinct
+from envdoctor.analysis.process.sizes import options
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.errors import UserError
 from envdoctor.core.facts import FileFacts, Setting
@@ -121,27 +122,6 @@ def own_words(one: Starter) -> Sequence[str]:
     """The words of a launcher without the command that it runs."""
     end = len(one.words) - len(one.inner)
     return one.words[1:end] if one.inner and one.words[end:] == one.inner else one.words[1:]
-
-
-def options(words: Sequence[str]) -> Mapping[str, str]:
-    """Flag -> value, as far as words tell without knowing the program; other words by their position."""
-    found: dict[str, str] = {}
-    operands = 0
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if not word.startswith("-") or word in ("-", "--"):
-            operands += 1
-            found[f"word {operands}"] = word
-            continue
-        flag, equals, value = word.partition("=")
-        if not equals and at < len(words) and not words[at].startswith("-"):
-            value = words[at]
-            at += 1
-        flag = flag.replace("_", "-")
-        found[flag] = f"{found[flag]} {value}" if flag in found else value
-    return found
 
 
 def between(one: LaunchView, other: LaunchView, catalog: Catalog) -> list[Difference]:

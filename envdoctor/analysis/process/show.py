@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from envdoctor.analysis.process.coverage import coverage, not_followed
 from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, Slot
-from envdoctor.analysis.process.results import RankStart, Unfollowed, Walked, in_order
+from envdoctor.analysis.process.results import RankStart, Walked, in_order
 from envdoctor.core.credentials import MASKED, is_credential
 from envdoctor.core.facts import Place
 
@@ -122,35 +123,6 @@ def _perhaps(slot: Slot) -> str:
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
-
-
-# What was followed, and what was not
-
-
-def followed(walked: Walked, paths: Collection[str]) -> list[Place]:
-    """The launches in some files that were followed to their ranks, each place once."""
-    found = (start.place for start in walked.starts if not start.opaque and not start.hint)
-    return [place for place in dict.fromkeys(found) if place.path in paths]
-
-
-def not_followed(walked: Walked, paths: Collection[str]) -> list[Unfollowed]:
-    """The launches in some files that were not, each place once."""
-    there = set(followed(walked, paths))
-    found: dict[Place, Unfollowed] = {}
-    for one in walked.unfollowed:
-        if one.place not in there and one.place.path in paths:
-            found.setdefault(one.place, one)
-    return list(found.values())
-
-
-def coverage(walked: Walked, paths: Collection[str]) -> dict[str, Any]:
-    """How many launches there are in some files, and how many of them were followed to the ranks."""
-    missed = not_followed(walked, paths)
-    why: dict[str, int] = {}
-    for one in missed:
-        why[one.why] = why.get(one.why, 0) + 1
-    count = len(followed(walked, paths))
-    return {"found": count + len(missed), "followed": count, "not_followed": dict(sorted(why.items()))}
 
 
 def unknown_lines(walked: Walked, paths: Collection[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.analysis.process.interpreter.state import Starter
 from envdoctor.analysis.process.job_values import JobValue, told
@@ -86,3 +86,24 @@ def device_list(text: str) -> tuple[str, ...]:
     found = [part.strip() for part in text.split(",") if part.strip()]
     plain = all(_DEVICE.fullmatch(one) for one in found) and len(set(found)) == len(found)
     return tuple(found) if plain else ()
+
+
+def options(words: Sequence[str]) -> Mapping[str, str]:
+    """Flag -> value, as far as words tell without knowing the program; other words by their position."""
+    found: dict[str, str] = {}
+    operands = 0
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-") or word in ("-", "--"):
+            operands += 1
+            found[f"word {operands}"] = word
+            continue
+        flag, equals, value = word.partition("=")
+        if not equals and at < len(words) and not words[at].startswith("-"):
+            value = words[at]
+            at += 1
+        flag = flag.replace("_", "-")
+        found[flag] = f"{found[flag]} {value}" if flag in found else value
+    return found

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from envdoctor.analysis.process.beginnings.root import Root
-from envdoctor.analysis.process.difference import options
 from envdoctor.analysis.process.job_values import JobValue, told
 from envdoctor.analysis.process.jobs import Member
 from envdoctor.analysis.process.results import RankStart
+from envdoctor.analysis.process.sizes import options
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import place_given
 from envdoctor.checks.delivery.counts import shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.analysis.process.beginnings.image import chain
 from envdoctor.checks.context import LaunchContext
 from envdoctor.checks.delivery.common import GIVES, MASKS, TELLS, judged
 from envdoctor.checks.findings import finding, place_of
@@ -119,6 +118,8 @@ def _one_layer(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator
 
 def _one_stage(rule: Rule, facts: FileFacts, context: LaunchContext) -> Iterator[Finding]:
     """`ENV A=1` in a stage that only builds something for the image: gone with the stage."""
+    from envdoctor.analysis.process.beginnings.image import chain  # brings the reader of images
+
     text = context.text(facts.path)
     kept = {stage.name for stage in chain(facts)}
     thrown = {match[1] for match in _TAKEN_FROM.finditer(text)} - kept

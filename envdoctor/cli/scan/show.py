@@ -102,6 +102,7 @@ def _launches(
 ) -> None:
     """Print the launches in the files, or those that could not be followed."""
     from envdoctor.analysis.process import show as launch_lines
+    from envdoctor.analysis.process.coverage import coverage
     from envdoctor.analysis.process.walk import walk
 
     read = [facts for path in found.files if (facts := project.facts.whole(path)) is not None]
@@ -114,7 +115,7 @@ def _launches(
         _print(launch_lines.unknown_lines(walked, paths))
     else:
         _print(launch_lines.lines(walked, setup.catalog.variable, found.files))
-    print(reports.coverage_line(launch_lines.coverage(walked, paths)))
+    print(reports.coverage_line(coverage(walked, paths)))
 
 
 def _differences(arguments: argparse.Namespace, setup: ScanSetup, project: Project, wanted: ReportOutput) -> int:
