@@ -76,6 +76,12 @@ def test_numbers_in_masks_of_unlike_gpus_of_nvidia() -> None:
         assert [device.hidden for device in devices] == hidden_ones
 
 
+def test_an_identity_in_a_mask_is_never_in_doubt() -> None:
+    devices = [Device(0, "nvidia", name="T400", key="GPU-aaaa-1"), Device(1, "nvidia", name="A100", key="GPU-bbbb-2")]
+    assert lay([{"CUDA_VISIBLE_DEVICES": "GPU-bbbb-2"}], devices, "nvidia") == 1
+    assert [device.hidden for device in devices] == [True, False]
+
+
 @given(st.text(max_size=40))
 def test_any_mask(text: str) -> None:
     left_by({"ROCR_VISIBLE_DEVICES": text, "HIP_VISIBLE_DEVICES": text}, AMD, "amd")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from envdoctor.node.probes.parts import Device
 
+_NUMBER = re.compile(r"(?:^|,)\s*[0-9]+\s*(?:,|$)")
 NAMES = {"amd": (("ROCR_VISIBLE_DEVICES",), ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")),
          "nvidia": (("CUDA_VISIBLE_DEVICES",),)}  # fmt: skip
 """Vendor -> the masks that are laid over each other; of each the first name that is set counts."""
@@ -53,8 +54,11 @@ def left_by(environment: Mapping[str, str], devices: Sequence[Device], vendor: s
 
 
 def ordered(environment: Mapping[str, str], devices: Sequence[Device], vendor: str) -> bool:
-    """Whether a number in a mask means the device of that number here. CUDA counts the fastest GPU first, unless
-    CUDA_DEVICE_ORDER=PCI_BUS_ID says otherwise: where they are not of one kind, which one it means is not known."""
+    """Whether a mask's entries mean the devices of those numbers here. CUDA counts the fastest GPU first, unless
+    CUDA_DEVICE_ORDER=PCI_BUS_ID says otherwise: where they are not of one kind, which one a number means is not known.
+    An identity is never in doubt."""
+    if not any(_NUMBER.search(environment.get(name, "")) for names in NAMES.get(vendor, ()) for name in names):
+        return True
     alike = len({device.name for device in devices}) < 2
     return vendor != "nvidia" or alike or environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
 
