@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envdoctor.analysis.process.interpreter import expand
@@ -279,13 +279,6 @@ def unset(shell: Shell, name: str) -> None:
     shell.remembered.pop(name, None)
     shell.arrays.pop(name, None)
     shell.maps.pop(name, None)
-
-
-def unset_all(shell: Shell, fields: Iterable[Text]) -> None:
-    """`unset A B`, for the words that are names for sure."""
-    for field in fields:
-        if field.known and field.text.isidentifier():
-            unset(shell, field.text)
 
 
 def declare(walker: Walker, operation: Operation, shell: Shell) -> list[Text]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from envdoctor.analysis.process import edges
 from envdoctor.analysis.process.beginnings.root import Root
 from envdoctor.analysis.process.interpreter import crossing, variables
+from envdoctor.analysis.process.interpreter.notes import SHELL_WRITES
 from envdoctor.analysis.process.interpreter.slots import Alternative, Loss, ValueOrigin, excludes
 from envdoctor.analysis.process.interpreter.state import Shell, ShellProcess
 from envdoctor.analysis.process.interpreter.text import Text
@@ -22,8 +23,6 @@ MOST_PROGRAMS = 2
 IMAGES = ("image", "build")
 STARTED_WITH = ("container", "service")
 """Roots whose file says what this one process is started with; an image, or CI, gives defaults to whatever runs."""
-EXPORTS = ("export", "assign", "declare")
-"""Operations by which a script gives a value itself."""
 _NOWHERE = Place("", 1, 1, 1, 1)
 _OUTSIDE = {
     ("argument", "image"): Loss(
@@ -210,7 +209,7 @@ def ended(walker: Walker, shell: Shell | None, count: int) -> None:
 def _last_before(walker: Walker, value: Alternative, starts: list[RankStart]) -> RankStart | None:
     """The last launch before a value that no program has seen; None: some may have, or nothing was launched before."""
     origin = value.origins[0] if value.origins else None
-    if origin is None or value.exported != "yes" or value.kind != "literal" or origin.operation not in EXPORTS:
+    if origin is None or value.exported != "yes" or value.kind != "literal" or origin.operation not in SHELL_WRITES:
         return None
     if walker.bound_at.get(origin.key) != (walker.count, walker.programs):
         return None

@@ -29,7 +29,6 @@ _QUOTED = re.compile(r"'([^']*)'|\"([^\"\\$`]*)\"|\\(.)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _BLANK_OR_PATTERN = re.compile(r"[\s*?\[]")
 _JOINING = {"-o": "or", "||": "or", "-a": "and", "&&": "and"}
-_FILE_TESTS = frozenset(("-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-t", "-p", "-S", "-b", "-c"))
 
 
 class Ways(NamedTuple):
